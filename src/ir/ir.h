@@ -367,6 +367,9 @@ void node_dims(graph *g, node *n, const char *attr, const dim *p,
 void node_literal(graph *g, node *n, const char *attr, hull_dtype dt,
                   const int64_t *shape, uint32_t rank, const void *data);
 region *node_body(graph *g, node *n, const char *attr); /* a new region */
+/* Declares the type of result i before node_add: for weight and call, whose
+ * types no shape rule can infer. */
+void node_type(graph *g, node *n, uint32_t i, const type *t);
 val node_add(graph *g, node *n);
 /* Re-runs the shape rule of a node whose operands or attributes changed. */
 hull_status node_infer(graph *g, node *n) MUST_CHECK;
