@@ -47,7 +47,7 @@ static bool reserve(buf *b, size_t n)
 
     if (b->failed)
         return false;
-    if (n > b->max || b->n > b->max - n || b->max - n == SIZE_MAX) {
+    if (n > b->max || b->n > b->max - n) {
         b->failed = true;
         return false;
     }

@@ -144,7 +144,7 @@ void error_clear(void)
     last.text[0] = '\0';
 }
 
-hull_status fail_oom(size_t bytes)
+hull_status fail_oom(size_t size)
 {
-    return fail(HULL_ENOMEM, "out of memory, wanted %zu bytes", bytes);
+    return fail(HULL_ENOMEM, "out of memory, wanted %zu bytes", size);
 }

@@ -214,20 +214,20 @@ hull_status hull_set_allocator(const hull_allocator *a)
 
 hull_status mem_grow(void *p, size_t *cap, size_t need, size_t elem_size)
 {
-    size_t next = *cap < 4 ? 8 : *cap, bytes;
+    size_t next = *cap < 4 ? 4 : *cap, total;
     void *old, *grown;
 
     if (need <= *cap)
         return HULL_OK;
     if (__builtin_mul_overflow(next, (size_t)2, &next) || next < need)
         next = need;
-    if (__builtin_mul_overflow(next, elem_size, &bytes))
+    if (__builtin_mul_overflow(next, elem_size, &total))
         return fail_oom(SIZE_MAX);
     memcpy(&old, p, sizeof(old));
-    grown = mem_realloc(old, bytes);
+    grown = mem_realloc(old, total);
     if (grown == NULL)
-        return fail_oom(bytes);
-    memset((char *)grown + *cap * elem_size, 0, bytes - *cap * elem_size);
+        return fail_oom(total);
+    memset((char *)grown + *cap * elem_size, 0, total - *cap * elem_size);
     memcpy(p, &grown, sizeof(grown));
     *cap = next;
     return HULL_OK;
