@@ -106,6 +106,7 @@ int64_t mem_live(void);
 
 /* Installs the caller's allocator; only before the first allocation. */
 hull_status mem_set_allocator(const hull_allocator *a) MUST_CHECK;
+bool mem_has_allocator(void); /* whether the caller installed one */
 
 /* Grows *p (elements of elem_size, *cap of them) so that `need` fit. Doubles.
  * New elements are zeroed. HULL_ENOMEM leaves *p and *cap as they were. */

@@ -75,7 +75,7 @@ static void custom_free(void *p)
     mem.custom.free(mem.custom.user, (char *)p - header_of(p)->distance);
 }
 
-static bool is_custom(void)
+bool mem_has_allocator(void)
 {
     return atomic_load_explicit(&mem.has_custom, memory_order_acquire);
 }
@@ -86,8 +86,9 @@ void *mem_alloc(size_t size)
         return NULL;
     if (size == 0)
         size = 1;
-    return counted_live(is_custom() ? custom_alloc(MIN_ALIGN, size)
-                                    : malloc(size));
+    if (mem_has_allocator())
+        return counted_live(custom_alloc(MIN_ALIGN, size));
+    return counted_live(malloc(size));
 }
 
 void *mem_calloc(size_t count, size_t size)
@@ -99,7 +100,7 @@ void *mem_calloc(size_t count, size_t size)
         return NULL;
     if (total == 0)
         total = 1;
-    if (!is_custom())
+    if (!mem_has_allocator())
         return counted_live(calloc(1, total));
     p = custom_alloc(MIN_ALIGN, total);
     if (p != NULL)
@@ -127,7 +128,7 @@ void *mem_realloc(void *p, size_t size)
         return NULL;
     if (size == 0)
         size = 1;
-    return is_custom() ? custom_realloc(p, size) : realloc(p, size);
+    return mem_has_allocator() ? custom_realloc(p, size) : realloc(p, size);
 }
 
 void *mem_alloc_aligned(size_t align, size_t size)
@@ -142,7 +143,7 @@ void *mem_alloc_aligned(size_t align, size_t size)
         return NULL;
     if (size == 0)
         size = 1;
-    if (is_custom())
+    if (mem_has_allocator())
         return counted_live(custom_alloc(align, size));
     if (posix_memalign(&p, align, size) != 0)
         return NULL;
@@ -154,7 +155,7 @@ void mem_free(void *p)
     if (p == NULL)
         return;
     atomic_fetch_sub_explicit(&mem.live, 1, memory_order_relaxed);
-    if (is_custom())
+    if (mem_has_allocator())
         custom_free(p);
     else
         free(p);
@@ -200,7 +201,7 @@ hull_status mem_set_allocator(const hull_allocator *a)
                     "allocator comes after %llu allocations, wanted before "
                     "the first",
                     (unsigned long long)mem_count());
-    if (is_custom())
+    if (mem_has_allocator())
         return fail(HULL_EINVAL, "allocator is already set, wanted one call");
     mem.custom = *a;
     atomic_store_explicit(&mem.has_custom, true, memory_order_release);
