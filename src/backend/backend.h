@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * backend.h - what a device must offer. The interface fits a GPU: buffers and
+ * slots are owned by the backend and only it may look inside them; uploads and
+ * runs are queued on a stream; prepare programs run on the device, as main
+ * programs do. A new backend starts as a copy of ref/ref.c plus one row in
+ * backends.def.
+ *
+ * Values that enter or leave a program are dense, row-major, in the order the
+ * graph says; layouts and padding live inside.
+ */
+#ifndef HULL_BACKEND_H
+#define HULL_BACKEND_H
+
+#include "ir/ir.h"
+#include "options/options.h"
+
+typedef struct backend backend;
+typedef struct device device;           /* a backend opened */
+typedef struct device_buffer device_buffer;
+typedef struct stream stream;           /* work in order; one thread at a time */
+typedef struct program program;         /* a graph made executable; immutable */
+typedef struct program_plan program_plan; /* for one set of concrete shapes */
+
+/* A range of a buffer. buffer NULL: a missing value. */
+typedef struct place {
+    device_buffer *buffer;
+    uint64_t off, size;                 /* bytes */
+} place;
+
+/* Alignment of every place that a program is given, bytes. */
+#define PLACE_ALIGN 64
+
+typedef struct shape {
+    uint32_t rank;
+    int64_t dims[HULL_MAX_RANK];
+} shape;
+
+struct backend {
+    const char *name;
+
+    /* HULL_EDEVICE when the device is absent. p may be NULL; it outlives. */
+    hull_status (*open)(device **out, const options *o, pool *p);
+    void (*close)(device *d);
+    /* Everything that decides code: ISA or model, layouts, versions. The text
+     * is part of the cache key. */
+    void (*target)(buf *out, const device *d);
+    /* NULL: takes the node. Else a constant sentence why not. Looks at types
+     * and attributes only. */
+    const char *(*why_not)(const device *d, const graph *g, const node *n);
+    /* Kernel choices and packing: rewrites the block after the LOWER passes.
+     * Runs after the key is known, so the key cannot depend on it. */
+    hull_status (*lower)(device *d, graph *g, const options *o);
+
+    /* Memory. wrap: the device reads host memory in place where it can (ref),
+     * or copies it now. */
+    hull_status (*buffer_new)(device_buffer **out, device *d, uint64_t size);
+    hull_status (*buffer_wrap)(device_buffer **out, device *d, const void *host,
+                               uint64_t size);
+    void (*buffer_free)(device_buffer *b);
+
+    hull_status (*stream_new)(stream **out, device *d);
+    void (*stream_free)(stream *s);
+    /* Queued. Host memory must stay as it is until stream_sync returns. */
+    hull_status (*upload)(stream *s, place dst, const void *src);
+    hull_status (*download)(stream *s, void *dst, place src);
+    /* Waits for all queued work; the first failure of any of it. */
+    hull_status (*stream_sync)(stream *s);
+
+    /* The graph is checked by the backend (packed sizes, tiles) and stays
+     * alive as long as the program. */
+    hull_status (*program_load)(program **out, device *d, const graph *g);
+    void (*program_free)(program *p);
+    /* Binds symbolic dims from the parameters' concrete shapes, checks ranges
+     * and guards, gives the results' shapes and the scratch bytes needed.
+     * HULL_ESHAPE names parameter and dim. */
+    hull_status (*program_plan)(program_plan **out, const program *p,
+                                const shape *params, uint32_t n_params,
+                                shape *results, uint64_t *scratch);
+    void (*plan_free)(program_plan *pl);
+    /* Queued. results must not overlap params or scratch. */
+    hull_status (*program_run)(stream *s, const program *p,
+                               const program_plan *pl, const place *params,
+                               const place *results, place scratch);
+};
+
+/* ---- backend.c ------------------------------------------------------------- */
+
+/* Every backend in order of preference; ref is the last row of backends.def. */
+const backend *backend_at(size_t i); /* NULL past the end */
+const backend *backend_find(str name);
+const backend *device_backend(const device *d);
+/* Every backend's device starts with this. */
+struct device {
+    const backend *be;
+    pool *pool;
+};
+
+#define BACKEND(name, help) extern const backend backend_##name;
+#include "backend/backends.def"
+#undef BACKEND
+
+/* ---- ref/interpret.c: shared by ref, sim and constant folding --------------- */
+
+/* Evaluates one node on host tensors with its reference kernel. */
+hull_status interpret_node(eval_ctx *cx, const node *n, const tensor *in,
+                           tensor *out) MUST_CHECK;
+
+#endif
