@@ -57,6 +57,7 @@ static hull_status open_regular(int *out_fd, file_id *out_id, const char *path)
     int fd, err;
 
     *out_fd = -1;
+    memset(out_id, 0, sizeof(*out_id));
     if (path == NULL)
         return fail(HULL_EINVAL, "path is NULL, wanted a file's path");
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -271,7 +272,7 @@ hull_status file_writer_open(file_writer *out, const char *path)
     file_writer w = {.fd = -1};
     hull_status st = HULL_OK;
     char *folder = NULL;
-    int tries;
+    int tries, err;
 
     memset(out, 0, sizeof(*out));
     out->fd = -1;
@@ -289,10 +290,11 @@ hull_status file_writer_open(file_writer *out, const char *path)
                     WRITE_MODE);
         if (w.fd >= 0)
             break;
+        err = errno;
         mem_free(w.tmp); /* not ours: nothing to remove */
         w.tmp = NULL;
-        if (errno != EEXIST || tries == 16) {
-            st = fail_errno(errno, "writing", path);
+        if (err != EEXIST || tries == 16) {
+            st = fail_errno(err, "writing", path);
             goto out;
         }
     }

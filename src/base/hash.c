@@ -37,7 +37,7 @@ static void init(void)
     if (getrandom(strong, sizeof(strong), GRND_NONBLOCK) == sizeof(strong))
         memcpy(map_key, strong, sizeof(map_key));
     if (sodium_init() < 0)
-        log_debug("hash", "libsodium runs its portable code");
+        return;
 }
 
 static crypto_generichash_state *state_of(digester *d)
