@@ -88,7 +88,7 @@ struct front {
     struct front_private *priv;
 };
 
-typedef hull_status front_read_fn(front *f, file *file);
+typedef hull_status front_read_fn(front *f, const file *file);
 
 /* The two-row table of formats. */
 typedef struct front_format {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * front_private.h - the state of an import behind front.h: shared by front.c,
+ * which fills it, and import.c, which turns it into the result.
+ */
+#ifndef HULL_FRONT_PRIVATE_H
+#define HULL_FRONT_PRIVATE_H
+
+#include "front/front.h"
+
+/* Facts about one tensor name, used or not. In the ir's arena. */
+typedef struct front_entry {
+    str name;
+    const weight_entry *stored;  /* NULL: declared, but not in the file */
+    val v;                       /* its weight node's result; 0 = not used */
+    const char *pinned;          /* why it became a literal, or NULL */
+    const char *reason;
+    bool parameter, declared, declared_parameter, kept, derived;
+    str *names;
+    uint32_t n_names;
+    graph **recipes;
+    uint8_t *tiers;
+    uint32_t n_recipes;
+    str module_path;
+} front_entry;
+
+typedef struct front_absent {
+    str op, domain, node_name;
+    int64_t version;
+    uint32_t count;
+} front_absent;
+
+typedef struct front_private {
+    front_entry **entries;
+    uint32_t n_entries;
+    size_t cap_entries;
+    strmap by_name;
+    str *signature;
+    uint32_t n_signature;
+    size_t cap_signature;
+    strmap signature_map;
+    front_absent *missing;
+    uint32_t n_missing;
+    size_t cap_missing;
+    uint32_t *marks, stamp;      /* visited values of pin_cone */
+    size_t cap_marks;
+    val *stack;
+    size_t cap_stack;
+} front_private;
+
+front_entry *front_find(front *f, str name); /* NULL when never mentioned */
+front_entry *front_entry_of(front *f, val v);
+bool front_in_signature(const front *f, str name);
+/* Pins, the rank-0 rule, forgotten values, canonical order, holes. */
+hull_status front_finish(front *f) MUST_CHECK;
+
+#endif
