@@ -101,10 +101,38 @@ struct device {
 #include "backend/backends.def"
 #undef BACKEND
 
-/* ---- ref/interpret.c: shared by ref, sim and constant folding --------------- */
+/* ---- slab.c: offsets in one piece of memory from lifetimes ------------------ */
 
-/* Evaluates one node on host tensors with its reference kernel. */
-hull_status interpret_node(eval_ctx *cx, const node *n, const tensor *in,
-                           tensor *out) MUST_CHECK;
+typedef struct slab_range {
+    uint64_t off, size;
+} slab_range;
+
+typedef struct slab {
+    slab_range *live; /* sorted by offset */
+    size_t n, cap;
+    uint64_t high;    /* bytes that the whole plan needs */
+} slab;
+
+/* Lowest free offset, a multiple of PLACE_ALIGN. Size 0 takes one unit. */
+hull_status slab_take(slab *s, uint64_t size, uint64_t *out_off) MUST_CHECK;
+void slab_give(slab *s, uint64_t off);
+void slab_fini(slab *s);
+
+/* ---- ref/interpret.c: a graph run by the reference kernels on host memory --- */
+
+typedef struct host_program host_program;
+typedef struct host_plan host_plan;
+
+/* g must outlive the program. */
+hull_status host_program_load(host_program **out, const graph *g) MUST_CHECK;
+void host_program_free(host_program *p);
+hull_status host_program_plan(host_plan **out, const host_program *p,
+                              const shape *params, uint32_t n_params,
+                              shape *results, uint64_t *scratch) MUST_CHECK;
+void host_plan_free(host_plan *pl);
+/* One thread at a time per plan. Allocates nothing once it has run before. */
+hull_status host_program_run(const host_program *p, host_plan *pl,
+                             void *const *params, void *const *results,
+                             void *scratch) MUST_CHECK;
 
 #endif

@@ -126,6 +126,9 @@ void *arena_alloc(arena *a, size_t size) MUST_CHECK;
 void *arena_array(arena *a, size_t count, size_t elem_size) MUST_CHECK;
 char *arena_strndup(arena *a, const char *s, size_t n) MUST_CHECK;
 void *arena_memdup(arena *a, const void *p, size_t n) MUST_CHECK;
+/* Empties it for reuse. Several chunks become one as large as all of them, so
+ * that the same work, repeated, soon allocates nothing. */
+void arena_reset(arena *a);
 void arena_fini(arena *a);
 
 /* ---- checked arithmetic (here, inline) ----------------------------------- */

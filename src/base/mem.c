@@ -329,6 +329,30 @@ void *arena_memdup(arena *a, const void *src, size_t n)
     return p;
 }
 
+void arena_reset(arena *a)
+{
+    struct arena_chunk *c = a->chunk;
+    size_t total = 0;
+
+    if (c != NULL && c->next == NULL && !a->failed) {
+        memset((char *)c + CHUNK_HEADER, 0, c->used);
+        c->used = 0;
+        a->used = 0;
+        return;
+    }
+    for (; c != NULL; c = c->next)
+        total += c->size;
+    {
+        size_t max = a->max;
+
+        arena_fini(a);
+        a->max = max;
+    }
+    if (total > 0)
+        ignore(arena_add_chunk(a, total) == NULL ? HULL_ENOMEM : HULL_OK);
+    /* a failure here shows at the next arena_alloc */
+}
+
 void arena_fini(arena *a)
 {
     struct arena_chunk *c, *next;

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * interpret.c - runs a graph on host memory with the reference kernels. A plan
+ * fixes the concrete shape and the place of every value for one set of
+ * parameter shapes; a run then walks the nodes in order. Bodies of If and Loop
+ * are planned with their owner: their values live as long as it runs.
+ */
+#include "backend/backend.h"
+#include "ops/op.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct host_program {
+    const graph *g;
+    bool *used;        /* value is read by a node or is a result */
+    uint32_t *last;    /* top-level values: number of the last reader */
+    uint32_t max_in, max_out;
+};
+
+typedef enum where_kind {
+    WHERE_NONE, WHERE_PARAM, WHERE_RESULT, WHERE_SCRATCH, WHERE_LITERAL
+} where_kind;
+
+typedef struct where {
+    where_kind kind;
+    uint32_t index;    /* param, result */
+    uint64_t off;      /* scratch */
+} where;
+
+struct host_plan {
+    tensor *shapes;    /* per value: dtype and concrete shape, data NULL */
+    where *wheres;     /* per value */
+    dim_env env;
+    arena scratch;     /* kernels' temporaries */
+    tensor *in, *out;  /* operand arrays, one frame per nesting level */
+    uint64_t bytes;
+};
+
+#define MAX_DEPTH 16   /* nesting of bodies */
+
+/* One run. */
+typedef struct frame {
+    const host_program *p;
+    host_plan *pl;
+    void *const *params;
+    void *const *results;
+    char *scratch;
+    uint32_t depth;
+} frame;
+
+/* ---- load ----------------------------------------------------------------- */
+
+static void mark_body_reads(host_program *p, const region *r, uint32_t at);
+
+static void mark_reads(host_program *p, const node *n, uint32_t at)
+{
+    const op_info *info = op_get(n->op);
+
+    if (n->n_in > p->max_in)
+        p->max_in = n->n_in;
+    if (n->n_out > p->max_out)
+        p->max_out = n->n_out;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        p->used[n->in[i]] = true;
+        p->last[n->in[i]] = at;
+    }
+    for (uint32_t i = 0; i < info->n_attrs; i++)
+        if (info->attrs[i].kind == ATTR_GRAPH && n->attrs[i].u.g != NULL)
+            mark_body_reads(p, n->attrs[i].u.g, at);
+}
+
+static void mark_body_reads(host_program *p, const region *r, uint32_t at)
+{
+    if (r->n_params > p->max_out)
+        p->max_out = r->n_params;
+    if (r->n_results > p->max_out)
+        p->max_out = r->n_results;
+    for (const node *n = r->first; n != NULL; n = n->next)
+        mark_reads(p, n, at);
+    for (uint32_t i = 0; i < r->n_results; i++) {
+        p->used[r->results[i]] = true;
+        p->last[r->results[i]] = at;
+    }
+}
+
+hull_status host_program_load(host_program **out, const graph *g)
+{
+    host_program *p = mem_calloc(1, sizeof *p);
+    uint32_t at = 0;
+
+    *out = NULL;
+    if (p == NULL)
+        return fail_oom(sizeof *p);
+    p->g = g;
+    p->used = mem_calloc(g->n_values, sizeof *p->used);
+    p->last = mem_calloc(g->n_values, sizeof *p->last);
+    if (p->used == NULL || p->last == NULL) {
+        host_program_free(p);
+        return fail_oom(g->n_values * sizeof *p->last);
+    }
+    for (const node *n = g->body->first; n != NULL; n = n->next) {
+        if (n->op == OP_call || n->op == OP_weight) {
+            host_program_free(p);
+            return fail(HULL_EINTERNAL, "a program holds a node '%s'",
+                        op_get(n->op)->name);
+        }
+        mark_reads(p, n, at++);
+    }
+    for (uint32_t i = 0; i < g->body->n_results; i++) {
+        p->used[g->body->results[i]] = true;
+        p->last[g->body->results[i]] = UINT32_MAX;
+    }
+    *out = p;
+    return HULL_OK;
+}
+
+void host_program_free(host_program *p)
+{
+    if (p == NULL)
+        return;
+    mem_free(p->used);
+    mem_free(p->last);
+    mem_free(p);
+}
+
+/* ---- plan ----------------------------------------------------------------- */
+
+static hull_status bind_params(host_plan *pl, const graph *g,
+                               const shape *params, uint32_t n)
+{
+    if (n != g->body->n_params)
+        return fail(HULL_EINVAL, "%u parameters given, '%.*s' has %u", n,
+                    STR_ARG(g->name), g->body->n_params);
+    for (uint32_t i = 0; i < n; i++) {
+        const value *v = graph_value(g, g->body->params[i]);
+
+        if (v->type.kind != TYPE_TENSOR)
+            return fail(HULL_EUNSUPPORTED, "parameter %u is no tensor", i);
+        if (v->type.rank != params[i].rank)
+            return fail(HULL_ESHAPE, "parameter %u has rank %u, wanted %u", i,
+                        params[i].rank, v->type.rank);
+        for (uint32_t k = 0; k < v->type.rank; k++) {
+            char what[64];
+
+            snprintf(what, sizeof what, "parameter %u dim %u", i, k);
+            TRY(dim_bind(&pl->env, v->type.dims[k], params[i].dims[k], what));
+        }
+    }
+    return HULL_OK;
+}
+
+static hull_status plan_shapes(host_plan *pl, const graph *g)
+{
+    for (uint32_t v = 1; v < g->n_values; v++) {
+        const value *x = &g->values[v];
+
+        if (x->type.kind == TYPE_NONE || x->alias != 0)
+            continue;
+        if (x->type.kind != TYPE_TENSOR)
+            return fail(HULL_EUNSUPPORTED,
+                        "value %%%u is a sequence or optional; the reference "
+                        "backend runs tensors only", v);
+        TRY(tensor_of_type(&pl->shapes[v], &pl->env, &x->type));
+    }
+    return HULL_OK;
+}
+
+static hull_status place_value(host_plan *pl, slab *s, val v)
+{
+    if (pl->wheres[v].kind != WHERE_NONE)
+        return HULL_OK;
+    pl->wheres[v].kind = WHERE_SCRATCH;
+    return slab_take(s, tensor_bytes(&pl->shapes[v]), &pl->wheres[v].off);
+}
+
+static bool is_literal(const node *n)
+{
+    return n->op == OP_const;
+}
+
+static hull_status place_outputs(host_plan *pl, slab *s, const node *n)
+{
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        if (is_literal(n))
+            pl->wheres[n->out[i]].kind = WHERE_LITERAL;
+        else
+            TRY(place_value(pl, s, n->out[i]));
+    }
+    return HULL_OK;
+}
+
+/* Places every value of the bodies of n; give = true returns them instead. */
+static hull_status place_bodies(host_plan *pl, slab *s, const node *n,
+                                bool give);
+
+static hull_status place_region(host_plan *pl, slab *s, const region *r,
+                                bool give)
+{
+    for (uint32_t i = 0; i < r->n_params; i++) {
+        if (give)
+            slab_give(s, pl->wheres[r->params[i]].off);
+        else
+            TRY(place_value(pl, s, r->params[i]));
+    }
+    for (const node *n = r->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; give && i < n->n_out; i++)
+            if (pl->wheres[n->out[i]].kind == WHERE_SCRATCH)
+                slab_give(s, pl->wheres[n->out[i]].off);
+        if (!give)
+            TRY(place_outputs(pl, s, n));
+        TRY(place_bodies(pl, s, n, give));
+    }
+    return HULL_OK;
+}
+
+static hull_status place_bodies(host_plan *pl, slab *s, const node *n,
+                                bool give)
+{
+    const op_info *info = op_get(n->op);
+
+    for (uint32_t i = 0; i < info->n_attrs; i++)
+        if (info->attrs[i].kind == ATTR_GRAPH && n->attrs[i].u.g != NULL)
+            TRY(place_region(pl, s, n->attrs[i].u.g, give));
+    return HULL_OK;
+}
+
+/* A result made by a node of the top level is written where it belongs. */
+static void place_results(host_plan *pl, const graph *g)
+{
+    for (uint32_t i = 0; i < g->body->n_results; i++) {
+        val v = g->body->results[i];
+        const node *def = graph_def(g, v);
+
+        if (def == NULL || is_literal(def) ||
+            pl->wheres[v].kind != WHERE_NONE)
+            continue;
+        pl->wheres[v] = (where){WHERE_RESULT, i, 0};
+    }
+}
+
+static hull_status plan_places(host_plan *pl, const host_program *p)
+{
+    const graph *g = p->g;
+    hull_status st = HULL_OK;
+    slab s = {0};
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < g->body->n_params; i++)
+        pl->wheres[g->body->params[i]] = (where){WHERE_PARAM, i, 0};
+    place_results(pl, g);
+    for (const node *n = g->body->first; n != NULL; n = n->next, at++) {
+        TRY_OUT(place_outputs(pl, &s, n));
+        TRY_OUT(place_bodies(pl, &s, n, false));
+        TRY_OUT(place_bodies(pl, &s, n, true));
+        for (uint32_t i = 0; i < n->n_in; i++) {
+            val v = n->in[i];
+            bool first = true;
+
+            for (uint32_t k = 0; k < i; k++)
+                first = first && n->in[k] != v;
+            if (first && p->last[v] == at &&
+                pl->wheres[v].kind == WHERE_SCRATCH)
+                slab_give(&s, pl->wheres[v].off);
+        }
+        for (uint32_t i = 0; i < n->n_out; i++)
+            if (!p->used[n->out[i]] &&
+                pl->wheres[n->out[i]].kind == WHERE_SCRATCH)
+                slab_give(&s, pl->wheres[n->out[i]].off);
+    }
+    pl->bytes = s.high;
+out:
+    slab_fini(&s);
+    return st;
+}
+
+static hull_status plan_results(const host_plan *pl, const graph *g,
+                                shape *results)
+{
+    for (uint32_t i = 0; i < g->body->n_results; i++) {
+        const tensor *t = &pl->shapes[g->body->results[i]];
+
+        results[i].rank = t->rank;
+        memcpy(results[i].dims, t->shape, sizeof t->shape);
+    }
+    return HULL_OK;
+}
+
+hull_status host_program_plan(host_plan **out, const host_program *p,
+                              const shape *params, uint32_t n_params,
+                              shape *results, uint64_t *scratch)
+{
+    const graph *g = p->g;
+    size_t n = g->n_values;
+    hull_status st = HULL_OK;
+    host_plan *pl = mem_calloc(1, sizeof *pl);
+
+    *out = NULL;
+    if (pl == NULL)
+        return fail_oom(sizeof *pl);
+    pl->shapes = mem_calloc(n, sizeof *pl->shapes);
+    pl->wheres = mem_calloc(n, sizeof *pl->wheres);
+    pl->in = mem_calloc((size_t)MAX_DEPTH * (p->max_in + 1), sizeof *pl->in);
+    pl->out = mem_calloc((size_t)MAX_DEPTH * (p->max_out + 1),
+                         sizeof *pl->out);
+    if (pl->shapes == NULL || pl->wheres == NULL || pl->in == NULL ||
+        pl->out == NULL)
+        TRY_OUT(fail_oom(n * sizeof *pl->shapes));
+    TRY_OUT(dim_env_init(&pl->env, g->m));
+    TRY_OUT(bind_params(pl, g, params, n_params));
+    TRY_OUT(plan_shapes(pl, g));
+    TRY_OUT(plan_places(pl, p));
+    TRY_OUT(plan_results(pl, g, results));
+    *scratch = pl->bytes;
+    *out = pl;
+    pl = NULL;
+out:
+    host_plan_free(pl);
+    return st;
+}
+
+void host_plan_free(host_plan *pl)
+{
+    if (pl == NULL)
+        return;
+    mem_free(pl->shapes);
+    mem_free(pl->wheres);
+    mem_free(pl->in);
+    mem_free(pl->out);
+    dim_env_fini(&pl->env);
+    arena_fini(&pl->scratch);
+    mem_free(pl);
+}
+
+/* ---- run ------------------------------------------------------------------ */
+
+static tensor value_tensor(const frame *f, val v)
+{
+    const graph *g = f->p->g;
+    const where *w = &f->pl->wheres[v];
+    tensor t = f->pl->shapes[v];
+
+    switch (w->kind) {
+    case WHERE_PARAM:
+        t.data = f->params[w->index];
+        break;
+    case WHERE_RESULT:
+        t.data = f->results[w->index];
+        break;
+    case WHERE_SCRATCH:
+        t.data = f->scratch + w->off;
+        break;
+    case WHERE_LITERAL: {
+        const literal *l = node_attr(graph_def(g, v), "value")->u.t;
+        union { const void *in; void *out; } drop_const = {.in = l->data};
+
+        t.data = drop_const.out; /* kernels only read operands */
+        break;
+    }
+    case WHERE_NONE:
+        return (tensor){0};
+    }
+    return t;
+}
+
+static hull_status run_body(eval_ctx *cx, const region *body,
+                            const tensor *params, tensor *results);
+
+static hull_status run_node(frame *f, const node *n)
+{
+    const op_info *info = op_get(n->op);
+    tensor *in = f->pl->in + (size_t)f->depth * (f->p->max_in + 1);
+    tensor *out = f->pl->out + (size_t)f->depth * (f->p->max_out + 1);
+    eval_ctx cx = {&f->pl->env, &f->pl->scratch, run_body, f};
+
+    if (is_literal(n))
+        return HULL_OK;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = n->in[i] != 0 ? value_tensor(f, n->in[i]) : (tensor){0};
+    for (uint32_t i = 0; i < n->n_out; i++)
+        out[i] = value_tensor(f, n->out[i]);
+    if (f->depth == 0)
+        arena_reset(&f->pl->scratch);
+    return info->eval(&cx, n, in, out);
+}
+
+static hull_status copy_tensor(const frame *f, const tensor *from, val to)
+{
+    tensor dst = value_tensor(f, to);
+
+    if (from->dtype != dst.dtype || from->rank != dst.rank ||
+        memcmp(from->shape, dst.shape, from->rank * sizeof *dst.shape) != 0)
+        return fail(HULL_EUNSUPPORTED,
+                    "a carried value changes its type or shape in a loop");
+    if (from->data != dst.data)
+        memmove(dst.data, from->data, tensor_bytes(&dst));
+    return HULL_OK;
+}
+
+static hull_status run_body(eval_ctx *cx, const region *body,
+                            const tensor *params, tensor *results)
+{
+    frame *f = cx->user;
+    hull_status st = HULL_OK;
+
+    if (f->depth + 1 >= MAX_DEPTH)
+        return fail(HULL_EUNSUPPORTED, "bodies are nested deeper than %d",
+                    MAX_DEPTH);
+    for (uint32_t i = 0; i < body->n_params; i++)
+        TRY(copy_tensor(f, &params[i], body->params[i]));
+    f->depth++;
+    for (const node *n = body->first; n != NULL && st == HULL_OK; n = n->next)
+        st = run_node(f, n);
+    f->depth--;
+    for (uint32_t i = 0; st == HULL_OK && i < body->n_results; i++) {
+        tensor t = value_tensor(f, body->results[i]);
+
+        if (results[i].data == NULL)
+            results[i] = t; /* the caller looks at it in place */
+        else if (tensor_bytes(&t) != tensor_bytes(&results[i]))
+            st = fail(HULL_EUNSUPPORTED,
+                      "the result of a body changes its shape");
+        else
+            memmove(results[i].data, t.data, tensor_bytes(&t));
+    }
+    return st;
+}
+
+/* Results that no node writes in place: parameters, literals, repeats. */
+static void copy_results(const frame *f)
+{
+    const graph *g = f->p->g;
+
+    for (uint32_t i = 0; i < g->body->n_results; i++) {
+        val v = g->body->results[i];
+        const where *w = &f->pl->wheres[v];
+        tensor t = value_tensor(f, v);
+
+        if ((w->kind == WHERE_RESULT && w->index == i) ||
+            tensor_bytes(&t) == 0)
+            continue;
+        memcpy(f->results[i], t.data, tensor_bytes(&t));
+    }
+}
+
+hull_status host_program_run(const host_program *p, host_plan *pl,
+                             void *const *params, void *const *results,
+                             void *scratch)
+{
+    frame f = {p, pl, params, results, scratch, 0};
+
+    for (const node *n = p->g->body->first; n != NULL; n = n->next)
+        TRY(run_node(&f, n));
+    copy_results(&f);
+    return HULL_OK;
+}

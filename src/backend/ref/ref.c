@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * ref.c - the reference backend: host memory, reference kernels, everything
+ * done at once. It takes every node, so a model whose operators are known
+ * always runs. It is the oracle for the others and the skeleton to copy.
+ */
+#include "backend/backend.h"
+
+#include <string.h>
+
+struct device_buffer {
+    device *d;
+    char *p;
+    uint64_t size;
+    bool owned;
+};
+
+struct stream {
+    device *d;
+    void **params, **results; /* grown on demand, kept */
+    size_t cap_params, cap_results;
+};
+
+struct program {
+    device *d;
+    uint32_t n_params, n_results;
+    host_program *host;
+};
+
+struct program_plan {
+    host_plan *host;
+};
+
+static hull_status ref_open(device **out, const options *o, pool *p)
+{
+    (void)o;
+    *out = mem_calloc(1, sizeof **out);
+    if (*out == NULL)
+        return fail_oom(sizeof **out);
+    (*out)->be = &backend_ref;
+    (*out)->pool = p;
+    return HULL_OK;
+}
+
+static void ref_close(device *d)
+{
+    mem_free(d);
+}
+
+static void ref_target(buf *out, const device *d)
+{
+    (void)d;
+    buf_puts(out, "ref kernels " HULL_REF_SOURCES);
+}
+
+static const char *ref_why_not(const device *d, const graph *g, const node *n)
+{
+    (void)d;
+    (void)g;
+    (void)n;
+    return NULL;
+}
+
+static hull_status ref_lower(device *d, graph *g, const options *o)
+{
+    (void)d;
+    (void)g;
+    (void)o;
+    return HULL_OK;
+}
+
+/* ---- memory ---------------------------------------------------------------- */
+
+static hull_status ref_buffer_new(device_buffer **out, device *d,
+                                  uint64_t size)
+{
+    device_buffer *b = mem_calloc(1, sizeof *b);
+
+    *out = NULL;
+    if (b == NULL)
+        return fail_oom(sizeof *b);
+    b->p = mem_alloc_aligned(PLACE_ALIGN, size);
+    if (b->p == NULL) {
+        mem_free(b);
+        return fail_oom(size);
+    }
+    b->d = d;
+    b->size = size;
+    b->owned = true;
+    *out = b;
+    return HULL_OK;
+}
+
+static hull_status ref_buffer_wrap(device_buffer **out, device *d,
+                                   const void *host, uint64_t size)
+{
+    union { const void *in; void *out; } drop_const = {.in = host};
+
+    *out = mem_calloc(1, sizeof **out);
+    if (*out == NULL)
+        return fail_oom(sizeof **out);
+    (*out)->d = d;
+    (*out)->p = drop_const.out; /* only ever read */
+    (*out)->size = size;
+    return HULL_OK;
+}
+
+static void ref_buffer_free(device_buffer *b)
+{
+    if (b == NULL)
+        return;
+    if (b->owned)
+        mem_free(b->p);
+    mem_free(b);
+}
+
+static void *place_memory(place at)
+{
+    return at.buffer != NULL ? at.buffer->p + at.off : NULL;
+}
+
+/* ---- streams --------------------------------------------------------------- */
+
+static hull_status ref_stream_new(stream **out, device *d)
+{
+    *out = mem_calloc(1, sizeof **out);
+    if (*out == NULL)
+        return fail_oom(sizeof **out);
+    (*out)->d = d;
+    return HULL_OK;
+}
+
+static void ref_stream_free(stream *s)
+{
+    if (s == NULL)
+        return;
+    mem_free(s->params);
+    mem_free(s->results);
+    mem_free(s);
+}
+
+static hull_status ref_upload(stream *s, place dst, const void *src)
+{
+    (void)s;
+    if (dst.size > 0)
+        memcpy(place_memory(dst), src, dst.size);
+    return HULL_OK;
+}
+
+static hull_status ref_download(stream *s, void *dst, place src)
+{
+    (void)s;
+    if (src.size > 0)
+        memcpy(dst, place_memory(src), src.size);
+    return HULL_OK;
+}
+
+static hull_status ref_stream_sync(stream *s)
+{
+    (void)s;
+    return HULL_OK;
+}
+
+/* ---- programs -------------------------------------------------------------- */
+
+static void ref_program_free(program *p)
+{
+    if (p == NULL)
+        return;
+    host_program_free(p->host);
+    mem_free(p);
+}
+
+static hull_status ref_program_load(program **out, device *d, const graph *g)
+{
+    program *p = mem_calloc(1, sizeof *p);
+    hull_status st = HULL_OK;
+
+    *out = NULL;
+    if (p == NULL)
+        return fail_oom(sizeof *p);
+    p->d = d;
+    p->n_params = g->body->n_params;
+    p->n_results = g->body->n_results;
+    TRY_OUT(host_program_load(&p->host, g));
+    *out = p;
+    p = NULL;
+out:
+    ref_program_free(p);
+    return st;
+}
+
+static void ref_plan_free(program_plan *pl)
+{
+    if (pl == NULL)
+        return;
+    host_plan_free(pl->host);
+    mem_free(pl);
+}
+
+static hull_status ref_program_plan(program_plan **out, const program *p,
+                                    const shape *params, uint32_t n_params,
+                                    shape *results, uint64_t *scratch)
+{
+    program_plan *pl = mem_calloc(1, sizeof *pl);
+    hull_status st = HULL_OK;
+
+    *out = NULL;
+    if (pl == NULL)
+        return fail_oom(sizeof *pl);
+    TRY_OUT(host_program_plan(&pl->host, p->host, params, n_params, results,
+                              scratch));
+    *out = pl;
+    pl = NULL;
+out:
+    ref_plan_free(pl);
+    return st;
+}
+
+static hull_status ref_program_run(stream *s, const program *p,
+                                   const program_plan *pl,
+                                   const place *params, const place *results,
+                                   place scratch)
+{
+    TRY(mem_grow(&s->params, &s->cap_params, p->n_params, sizeof *s->params));
+    TRY(mem_grow(&s->results, &s->cap_results, p->n_results,
+                 sizeof *s->results));
+    for (uint32_t i = 0; i < p->n_params; i++)
+        s->params[i] = place_memory(params[i]);
+    for (uint32_t i = 0; i < p->n_results; i++)
+        s->results[i] = place_memory(results[i]);
+    return host_program_run(p->host, pl->host, s->params, s->results,
+                            place_memory(scratch));
+}
+
+const backend backend_ref = {
+    .name = "ref",
+    .open = ref_open,
+    .close = ref_close,
+    .target = ref_target,
+    .why_not = ref_why_not,
+    .lower = ref_lower,
+    .buffer_new = ref_buffer_new,
+    .buffer_wrap = ref_buffer_wrap,
+    .buffer_free = ref_buffer_free,
+    .stream_new = ref_stream_new,
+    .stream_free = ref_stream_free,
+    .upload = ref_upload,
+    .download = ref_download,
+    .stream_sync = ref_stream_sync,
+    .program_load = ref_program_load,
+    .program_free = ref_program_free,
+    .program_plan = ref_program_plan,
+    .plan_free = ref_plan_free,
+    .program_run = ref_program_run,
+};
