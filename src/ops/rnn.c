@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * rnn.c - lstm, gru and the plain rnn by ONNX's formulas, states in double.
+ *
+ *   x [t,b,i]  w [d,g*h,i]  r [d,g*h,h]  bias [d,2*g*h] = for w, then for r
+ *   h0, c0 [d,b,h]  lengths [b]  ->  y [t,d,b,h]  hn, cn [d,b,h]
+ *
+ * Beyond a sequence's length y is 0 and the states stand still; the reverse
+ * direction starts at its last element.
+ */
+#include "ops/data.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct cell_kind {
+    op_code op;
+    int64_t gates;
+    uint32_t c0, lengths; /* operand places; 0: has none */
+} cell_kind;
+
+static cell_kind kind_of(const node *n)
+{
+    if (n->op == OP_lstm)
+        return (cell_kind){ OP_lstm, 4, 5, 6 };
+    return (cell_kind){ n->op, n->op == OP_gru ? 3 : 1, 0, 5 };
+}
+
+/* 1 or 2; 0: no such direction. */
+static int64_t directions(const node *n)
+{
+    str d = attr_str(n, "direction");
+
+    if (str_is(d, "both"))
+        return 2;
+    return str_is(d, "forward") || str_is(d, "reverse");
+}
+
+static hull_status attrs_infer(const node *n)
+{
+    char what[128];
+    int64_t hidden = attr_int(n, "hidden");
+
+    if (hidden < 1 || hidden > INT32_MAX)
+        return fail(HULL_ESHAPE, "%s: hidden is %" PRId64 ", want 1 or more",
+                    node_what(n, what), hidden);
+    if (directions(n) == 0)
+        return fail(HULL_EINVAL,
+                    "%s: direction '%.*s', want forward, reverse or both",
+                    node_what(n, what), STR_ARG(attr_str(n, "direction")));
+    if (n->op == OP_rnn && !str_is(attr_str(n, "act"), "tanh") &&
+        !str_is(attr_str(n, "act"), "relu"))
+        return fail(HULL_EUNSUPPORTED, "%s: act '%.*s', want tanh or relu",
+                    node_what(n, what), STR_ARG(attr_str(n, "act")));
+    return HULL_OK;
+}
+
+/* Operand i, when present, has these dims and the dtype of x. */
+static hull_status operand_infer(graph *g, node *n, uint32_t i,
+                                 hull_dtype dt, const dim *want, uint32_t rank)
+{
+    const type *t;
+    char what[128], name[32];
+    dim same;
+
+    if (!node_has(n, i))
+        return HULL_OK;
+    TRY(infer_tensor(&t, g, n, i));
+    if (t->rank != rank || (dt != HULL_NONE && t->dtype != dt))
+        return fail(HULL_ESHAPE,
+                    "%s: operand %u is %s of rank %u, want %s of rank %u",
+                    node_what(n, what), i, hull_dtype_name(t->dtype), t->rank,
+                    hull_dtype_name(dt == HULL_NONE ? HULL_I32 : dt), rank);
+    if (dt == HULL_NONE && !dtype_is_int(t->dtype))
+        return fail(HULL_ESHAPE, "%s: lengths are %s, want an integer type",
+                    node_what(n, what), hull_dtype_name(t->dtype));
+    for (uint32_t a = 0; a < rank; a++) {
+        snprintf(name, sizeof(name), "dim %u of operand %u", a, i);
+        TRY(data_agree(&same, g, n, name, t->dims[a], want[a]));
+    }
+    return HULL_OK;
+}
+
+hull_status rnn_infer(graph *g, node *n)
+{
+    const type *x;
+    char what[128];
+    cell_kind kind = kind_of(n);
+    dim h = attr_int(n, "hidden"), d = directions(n), gh;
+
+    TRY(attrs_infer(n));
+    TRY(infer_tensor(&x, g, n, 0));
+    if (x->rank != 3 || !dtype_is_float(x->dtype))
+        return fail(HULL_ESHAPE,
+                    "%s: operand 0 is %s of rank %u, want a float type of rank "
+                    "3",
+                    node_what(n, what), hull_dtype_name(x->dtype), x->rank);
+    gh = kind.gates * h;
+    TRY(operand_infer(g, n, 1, x->dtype, (dim[]){ d, gh, x->dims[2] }, 3));
+    TRY(operand_infer(g, n, 2, x->dtype, (dim[]){ d, gh, h }, 3));
+    TRY(operand_infer(g, n, 3, x->dtype, (dim[]){ d, 2 * gh }, 2));
+    TRY(operand_infer(g, n, 4, x->dtype, (dim[]){ d, x->dims[1], h }, 3));
+    if (kind.c0 != 0)
+        TRY(operand_infer(g, n, kind.c0, x->dtype,
+                          (dim[]){ d, x->dims[1], h }, 3));
+    TRY(operand_infer(g, n, kind.lengths, HULL_NONE, &x->dims[1], 1));
+    TRY(infer_out(g, n, 0, x->dtype, (dim[]){ x->dims[0], d, x->dims[1], h },
+                  4));
+    for (uint32_t i = 1; i < n->n_out; i++)
+        TRY(infer_out(g, n, i, x->dtype, (dim[]){ d, x->dims[1], h }, 3));
+    return HULL_OK;
+}
+
+typedef struct cell {
+    cell_kind kind;
+    hull_dtype dt;
+    const tensor *x, *w, *r, *bias, *h0, *c0, *lengths;
+    tensor *out;
+    int64_t t, b, in, h;      /* steps, batches, inputs, hidden */
+    int64_t n_dir;
+    bool reset_after, relu;
+    double *state, *cell;     /* h each */
+    double *next;             /* h: the new state */
+    double *ax, *ar;          /* gates * h: parts from input and from state */
+} cell;
+
+static double at(const cell *c, const tensor *t, int64_t i)
+{
+    return load_f64(c->dt, t->data, (uint64_t)i);
+}
+
+static double logistic(double v)
+{
+    return 1.0 / (1.0 + exp(-v));
+}
+
+/* Row `row` of r (of direction d) times vector v of h, plus its bias. */
+static double recur(const cell *c, int64_t d, int64_t row, const double *v)
+{
+    int64_t rows = c->kind.gates * c->h;
+    double sum = 0.0;
+
+    if (c->bias != NULL)
+        sum = at(c, c->bias, (2 * d + 1) * rows + row);
+    for (int64_t j = 0; j < c->h; j++)
+        sum += v[j] * at(c, c->r, (d * rows + row) * c->h + j);
+    return sum;
+}
+
+static void lstm_step(cell *c)
+{
+    int64_t h = c->h;
+
+    for (int64_t j = 0; j < h; j++) {
+        double i = logistic(c->ax[j] + c->ar[j]);
+        double o = logistic(c->ax[h + j] + c->ar[h + j]);
+        double f = logistic(c->ax[2 * h + j] + c->ar[2 * h + j]);
+        double g = tanh(c->ax[3 * h + j] + c->ar[3 * h + j]);
+
+        c->cell[j] = f * c->cell[j] + i * g;
+        c->next[j] = o * tanh(c->cell[j]);
+    }
+}
+
+static void gru_step(cell *c, int64_t d)
+{
+    int64_t h = c->h;
+
+    /* ar[h..2h) becomes r * state, the input of the third gate. */
+    for (int64_t j = 0; j < h; j++) {
+        double r = logistic(c->ax[h + j] + c->ar[h + j]);
+
+        c->ar[h + j] = r * (c->reset_after ? c->ar[2 * h + j] : c->state[j]);
+    }
+    for (int64_t j = 0; j < h; j++) {
+        double z = logistic(c->ax[j] + c->ar[j]);
+        double part = c->reset_after ? c->ar[h + j]
+                                     : recur(c, d, 2 * h + j, c->ar + h);
+
+        c->next[j] = (1.0 - z) * tanh(c->ax[2 * h + j] + part) +
+                     z * c->state[j];
+    }
+}
+
+static void step(cell *c, int64_t d, int64_t t, int64_t b)
+{
+    int64_t rows = c->kind.gates * c->h;
+
+    for (int64_t k = 0; k < rows; k++) {
+        double sum = 0.0;
+
+        if (c->bias != NULL)
+            sum = at(c, c->bias, 2 * d * rows + k);
+        for (int64_t j = 0; j < c->in; j++)
+            sum += at(c, c->x, (t * c->b + b) * c->in + j) *
+                   at(c, c->w, (d * rows + k) * c->in + j);
+        c->ax[k] = sum;
+        c->ar[k] = recur(c, d, k, c->state);
+    }
+    if (c->kind.op == OP_lstm) {
+        lstm_step(c);
+    } else if (c->kind.op == OP_gru) {
+        gru_step(c, d);
+    } else {
+        for (int64_t j = 0; j < c->h; j++) {
+            double v = c->ax[j] + c->ar[j];
+
+            c->next[j] = c->relu ? (v < 0.0 ? 0.0 : v) : tanh(v);
+        }
+    }
+    for (int64_t j = 0; j < c->h; j++) {
+        c->state[j] = c->next[j];
+        store_f64(c->dt, c->out[0].data,
+                  (uint64_t)(((t * c->n_dir + d) * c->b + b) * c->h + j),
+                  c->state[j]);
+    }
+}
+
+/* One sequence in one direction. */
+static hull_status sequence(cell *c, const node *n, int64_t d, int64_t b)
+{
+    char what[128];
+    bool reverse = d == 1 || str_is(attr_str(n, "direction"), "reverse");
+    int64_t len = c->t, base = (d * c->b + b) * c->h;
+
+    if (c->lengths != NULL)
+        len = load_i64(c->lengths->dtype, c->lengths->data, (uint64_t)b);
+    if (len < 0 || len > c->t)
+        return fail(HULL_EINVAL,
+                    "%s: length %" PRId64 " of sequence %" PRId64
+                    ", want 0 to %" PRId64,
+                    node_what(n, what), len, b, c->t);
+    for (int64_t j = 0; j < c->h; j++) {
+        c->state[j] = c->h0 != NULL ? at(c, c->h0, base + j) : 0.0;
+        c->cell[j] = c->c0 != NULL ? at(c, c->c0, base + j) : 0.0;
+    }
+    for (int64_t i = 0; i < len; i++)
+        step(c, d, reverse ? len - 1 - i : i, b);
+    for (int64_t j = 0; j < c->h; j++) {
+        store_f64(c->dt, c->out[1].data, (uint64_t)(base + j), c->state[j]);
+        if (c->kind.op == OP_lstm)
+            store_f64(c->dt, c->out[2].data, (uint64_t)(base + j),
+                      c->cell[j]);
+    }
+    return HULL_OK;
+}
+
+static hull_status check_shapes(const node *n, const cell *c)
+{
+    int64_t rows = c->kind.gates * c->h, d = c->n_dir, b = c->b, h = c->h;
+
+    TRY(data_want_shape(n, c->w, (int64_t[]){ d, rows, c->in }, 3));
+    TRY(data_want_shape(n, c->r, (int64_t[]){ d, rows, h }, 3));
+    if (c->bias != NULL)
+        TRY(data_want_shape(n, c->bias, (int64_t[]){ d, 2 * rows }, 2));
+    if (c->h0 != NULL)
+        TRY(data_want_shape(n, c->h0, (int64_t[]){ d, b, h }, 3));
+    if (c->c0 != NULL)
+        TRY(data_want_shape(n, c->c0, (int64_t[]){ d, b, h }, 3));
+    if (c->lengths != NULL)
+        TRY(data_want_shape(n, c->lengths, &b, 1));
+    TRY(data_want_shape(n, &c->out[0], (int64_t[]){ c->t, d, b, h }, 4));
+    for (uint32_t i = 1; i < n->n_out; i++)
+        TRY(data_want_shape(n, &c->out[i], (int64_t[]){ d, b, h }, 3));
+    return HULL_OK;
+}
+
+hull_status rnn_eval(eval_ctx *cx, const node *n, const tensor *in,
+                     tensor *out)
+{
+    cell_kind kind = kind_of(n);
+    cell c = { .kind = kind, .dt = in[0].dtype, .x = &in[0], .w = &in[1],
+               .r = &in[2], .bias = node_has(n, 3) ? &in[3] : NULL,
+               .h0 = node_has(n, 4) ? &in[4] : NULL,
+               .c0 = kind.c0 && node_has(n, kind.c0) ? &in[kind.c0] : NULL,
+               .lengths = node_has(n, kind.lengths) ? &in[kind.lengths] : NULL,
+               .out = out, .t = in[0].shape[0], .b = in[0].shape[1],
+               .in = in[0].shape[2], .h = attr_int(n, "hidden"),
+               .n_dir = directions(n) };
+    size_t room;
+    double *p;
+
+    if (kind.op == OP_gru)
+        c.reset_after = attr_bool(n, "reset_after");
+    if (kind.op == OP_rnn)
+        c.relu = str_is(attr_str(n, "act"), "relu");
+    TRY(check_shapes(n, &c));
+    room = (size_t)c.h * (size_t)(3 + 2 * kind.gates);
+    p = arena_array(cx->scratch, room, sizeof(double));
+    if (p == NULL)
+        return fail_oom(room * sizeof(double));
+    c.state = p;
+    c.cell = p + c.h;
+    c.next = p + 2 * c.h;
+    c.ax = p + 3 * c.h;
+    c.ar = c.ax + kind.gates * c.h;
+    if (tensor_numel(&out[0]) > 0)
+        memset(out[0].data, 0, (size_t)tensor_bytes(&out[0]));
+    for (int64_t d = 0; d < c.n_dir; d++) {
+        for (int64_t b = 0; b < c.b; b++)
+            TRY(sequence(&c, n, d, b));
+    }
+    return HULL_OK;
+}
