@@ -37,21 +37,42 @@ hull_status passes_run(pass_stage stage, graph *g) MUST_CHECK;
 
 /* ---- shared facts (facts.c) ----------------------------------------------- */
 
-/* Per value id: depends on a parameter, on data outside pure nodes, or has a
- * type that is not static. Arena array of n_values; NULL when failed. Values
- * with false can move to prepare. */
-bool *graph_runtime_values(graph *g);
+/* Facts about the values that exist when they are taken. A value made later is
+ * counted as runtime with several uses, so that rules leave it alone. */
+typedef struct graph_facts {
+    const graph *g;
+    uint32_t n;      /* values at that time */
+    bool *runtime;   /* arena arrays of n */
+    uint32_t *uses;
+} graph_facts;
+hull_status graph_facts_get(graph_facts *out, graph *g) MUST_CHECK;
+/* Depends on a parameter, comes out of an impure node, or has a type that is
+ * not static. A value that is not can move to prepare. */
+bool value_is_runtime(const graph_facts *f, val v);
+bool value_has_one_use(const graph_facts *f, val v);
 /* The node makes more bytes than it reads: G trait, or a widening cast. */
 bool node_grows(const graph *g, const node *n);
 /* v is a const node's result: its literal, else NULL. */
 const literal *value_literal(const graph *g, val v);
 
+/* ---- fuse_bn.c: shared with decompose.c ------------------------------------- */
+
+/* Statistics of f32 or f64 in the dtype of the data, all of them weights. */
+bool bn_is_foldable(const graph_facts *f, const node *bn, const char **out_why);
+val bn_scale(graph *g, const node *bn); /* gamma / sqrt(var + eps): [c] */
+/* (bias - mean) * scale + beta, bias 0 = none: [c]. */
+val bn_shift(graph *g, const node *bn, val bias, val scale);
+/* [c] as [c, 1, ..] so that c is axis `axis` of a tensor of rank `rank`. */
+val bn_at_axis(graph *g, val v, uint32_t axis, uint32_t rank);
+
 /* ---- split.c --------------------------------------------------------------- */
 
-/* The two programs of an engine. `prepare`: parameters are the holes in
+/* The two programs of an engine, graphs @prepare and @main of a new ir.
+ * `prepare`: parameters are the holes in
  * canonical order (all n_holes of them, used or not), results are the slots.
- * `main`: parameters are the block's parameters, then the slots. Both are new
- * graphs in a new ir; g is not changed. Names are gone. */
+ * `main`: parameters are the block's parameters, then the slots. Both have
+ * no names. n_holes of prepare's parameters follow graph_holes(g). g is put in
+ * canonical order and gets helper copies, but keeps its meaning. */
 hull_status split(ir **out, graph *g) MUST_CHECK;
 
 #endif

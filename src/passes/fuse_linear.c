@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * fuse_linear.c - what a matmul or convolution kernel does on the side:
+ *   matmul(x, transpose(w))      -> matmul(x, w) with trans_b flipped
+ *   add(matmul(x, w), b)         -> matmul(x, w, b)      b: [n] or [1.., n]
+ *   add(conv(x, w), b)           -> conv(x, w, b)        b: [c, 1..]
+ * w and b depend on weights alone, and the sum has no other reader.
+ */
+#include "passes/pass.h"
+
+typedef struct fuse_cx {
+    graph *g;
+    graph_facts facts;
+} fuse_cx;
+
+static node *copy_node(fuse_cx *cx, const node *from, uint32_t n_in)
+{
+    node *n = node_new(cx->g, from->op);
+    const op_info *info = op_get(from->op);
+
+    for (uint32_t i = 0; i < n_in; i++)
+        node_input(cx->g, n, from->in[i]);
+    for (uint32_t i = 0; n != NULL && i < info->n_attrs; i++)
+        n->attrs[i] = from->attrs[i];
+    if (n != NULL)
+        n->label = from->label;
+    return n;
+}
+
+/* Only the last two axes are swapped. */
+static bool swaps_last_two(const node *t)
+{
+    const attr *perm = node_attr(t, "perm");
+    uint32_t n = perm->u.ints.n;
+
+    if (n < 2)
+        return false;
+    for (uint32_t i = 0; i + 2 < n; i++)
+        if (perm->u.ints.p[i] != i)
+            return false;
+    return perm->u.ints.p[n - 2] == n - 1 && perm->u.ints.p[n - 1] == n - 2;
+}
+
+static void fuse_transpose(fuse_cx *cx, node *n)
+{
+    const node *t = graph_def(cx->g, n->in[1]);
+    node *fused;
+
+    if (t == NULL || t->op != OP_transpose || !swaps_last_two(t) ||
+        value_is_runtime(&cx->facts, t->in[0]))
+        return;
+    fused = copy_node(cx, n, n->n_in);
+    if (fused == NULL)
+        return;
+    fused->in[1] = t->in[0];
+    node_bool(cx->g, fused, "trans_b", !attr_bool(n, "trans_b"));
+    graph_replace(cx->g, n->out[0], node_add(cx->g, fused));
+}
+
+/* Length of the only axis longer than one, when that axis is `from_end` axes
+ * before the last one; -1 otherwise. */
+static dim vector_at(const type *t, uint32_t from_end)
+{
+    if (t->rank <= from_end)
+        return -1;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (i != t->rank - 1 - from_end && t->dims[i] != 1)
+            return -1;
+    return t->dims[t->rank - 1 - from_end];
+}
+
+/* The bias `b` fits the op's result: channels at `from_end`, same dtype. */
+static bool is_bias(const fuse_cx *cx, const node *op, val b,
+                    uint32_t from_end)
+{
+    const type *y = graph_type(cx->g, op->out[0]);
+    const type *t = graph_type(cx->g, b);
+
+    return !value_is_runtime(&cx->facts, b) && t->dtype == y->dtype &&
+           t->rank <= y->rank && y->rank > from_end &&
+           vector_at(t, from_end) >= 0 &&
+           dim_eq(cx->g->m, vector_at(t, from_end),
+                  y->dims[y->rank - 1 - from_end]);
+}
+
+static void fuse_add(fuse_cx *cx, node *add)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const node *op = graph_def(cx->g, add->in[i]);
+        val b = add->in[1 - i];
+        uint32_t from_end = 0;
+        node *fused;
+
+        if (op == NULL || (op->op != OP_matmul && op->op != OP_conv) ||
+            (op->n_in > 2 && op->in[2] != 0) || op->parent != add->parent ||
+            !value_has_one_use(&cx->facts, op->out[0]) ||
+            value_is_runtime(&cx->facts, op->in[1]))
+            continue;
+        if (op->op == OP_conv)
+            from_end = graph_type(cx->g, op->out[0])->rank - 2;
+        if (!is_bias(cx, op, b, from_end))
+            continue;
+        if (graph_type(cx->g, b)->rank != 1) {
+            dim n = vector_at(graph_type(cx->g, b), from_end);
+
+            b = op_reshape(cx->g, b, &n, 1);
+        }
+        fused = copy_node(cx, op, 2);
+        node_input(cx->g, fused, b);
+        graph_replace(cx->g, add->out[0], node_add(cx->g, fused));
+        return;
+    }
+}
+
+static hull_status each(graph *g, op_code op,
+                        void (*rule)(fuse_cx *cx, node *n))
+{
+    fuse_cx cx = {.g = g};
+    node *next;
+
+    TRY(graph_facts_get(&cx.facts, g));
+    for (node *n = graph_first(g); n != NULL; n = next) {
+        next = graph_next(g, n);
+        if (n->op != op)
+            continue;
+        g->insert_before = n;
+        g->insert_in = n->parent;
+        rule(&cx, n);
+        TRY(ir_status(g->m));
+    }
+    graph_settle(g);
+    graph_remove_dead(g);
+    return ir_status(g->m);
+}
+
+hull_status pass_fuse_linear(graph *g)
+{
+    TRY(each(g, OP_matmul, fuse_transpose));
+    return each(g, OP_add, fuse_add);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * simplify.c - identities that hold for every value. One rule per function:
+ * it returns the value that may stand for the node's result, or 0.
+ */
+#include "passes/pass.h"
+
+#include <math.h>
+
+static bool same_type(const graph *g, val a, val b)
+{
+    return type_eq(g->m, graph_type(g, a), graph_type(g, b));
+}
+
+/* An op whose result has its operand's type and, then, its bytes. */
+static val same_type_is_same(graph *g, node *n)
+{
+    return same_type(g, n->in[0], n->out[0]) ? n->in[0] : 0;
+}
+
+static const node *def_of(const graph *g, val v, op_code op)
+{
+    const node *def = graph_def(g, v);
+
+    return def != NULL && def->op == op ? def : NULL;
+}
+
+static val simplify_reshape(graph *g, node *n)
+{
+    const node *inner = def_of(g, n->in[0], OP_reshape);
+    const attr *shape = node_attr(n, "shape");
+
+    if (same_type(g, n->in[0], n->out[0]))
+        return n->in[0];
+    if (inner == NULL)
+        return 0;
+    return op_reshape(g, inner->in[0], shape->u.dims.p, shape->u.dims.n);
+}
+
+static val simplify_transpose(graph *g, node *n)
+{
+    const attr *perm = node_attr(n, "perm");
+    const node *inner = def_of(g, n->in[0], OP_transpose);
+    int64_t joined[HULL_MAX_RANK];
+    bool identity = true;
+
+    for (uint32_t i = 0; i < perm->u.ints.n; i++)
+        identity = identity && perm->u.ints.p[i] == i;
+    if (identity)
+        return n->in[0];
+    if (inner == NULL)
+        return 0;
+    for (uint32_t i = 0; i < perm->u.ints.n; i++)
+        joined[i] = node_attr(inner, "perm")->u.ints.p[perm->u.ints.p[i]];
+    return op_transpose(g, inner->in[0], joined, perm->u.ints.n);
+}
+
+static val simplify_slice(graph *g, node *n)
+{
+    const attr *steps = node_attr(n, "steps");
+
+    for (uint32_t i = 0; steps->set && i < steps->u.ints.n; i++)
+        if (steps->u.ints.p[i] != 1)
+            return 0;
+    return same_type_is_same(g, n);
+}
+
+static val simplify_concat(graph *g, node *n)
+{
+    (void)g;
+    return n->n_in == 1 ? n->in[0] : 0;
+}
+
+static val simplify_pad(graph *g, node *n)
+{
+    const attr *pads = node_attr(n, "pads");
+    int64_t v;
+
+    for (uint32_t i = 0; i < pads->u.dims.n; i++)
+        if (!dim_is_int(g->m, pads->u.dims.p[i], &v) || v != 0)
+            return 0;
+    return n->in[0];
+}
+
+/* f(f(x)) is x. */
+static val simplify_twice(graph *g, node *n)
+{
+    const node *inner = def_of(g, n->in[0], n->op);
+
+    return inner != NULL ? inner->in[0] : 0;
+}
+
+/* f(f(x)) is f(x). */
+static val simplify_idempotent(graph *g, node *n)
+{
+    return def_of(g, n->in[0], n->op) != NULL ? n->in[0] : 0;
+}
+
+/* The operand is one literal number, and the other operand has the result's
+ * type: then only its value matters. */
+static bool is_scalar_operand(double *out, const graph *g, const node *n,
+                              uint32_t i)
+{
+    const literal *l = value_literal(g, n->in[i]);
+
+    if (l == NULL || l->numel != 1 || dtype_is_complex(l->dtype) ||
+        !same_type(g, n->in[1 - i], n->out[0]))
+        return false;
+    *out = load_f64(l->dtype, l->data, 0);
+    return true;
+}
+
+static bool is_float_value(const graph *g, val v)
+{
+    return dtype_is_float(graph_type(g, v)->dtype);
+}
+
+/* x * 1 and 1 * x. */
+static val simplify_mul(graph *g, node *n)
+{
+    double v;
+
+    for (uint32_t i = 0; i < 2; i++)
+        if (is_scalar_operand(&v, g, n, i) && v == 1)
+            return n->in[1 - i];
+    return 0;
+}
+
+/* x / 1. */
+static val simplify_div(graph *g, node *n)
+{
+    double v;
+
+    return is_scalar_operand(&v, g, n, 1) && v == 1 ? n->in[0] : 0;
+}
+
+/* x + 0 for integers, x + -0.0 for floats (-0.0 + 0.0 is 0.0). */
+static val simplify_add(graph *g, node *n)
+{
+    double v;
+
+    for (uint32_t i = 0; i < 2; i++)
+        if (is_scalar_operand(&v, g, n, i) && v == 0 &&
+            (!is_float_value(g, n->in[i]) || signbit(v)))
+            return n->in[1 - i];
+    return 0;
+}
+
+/* x - 0 for integers, x - 0.0 for floats. */
+static val simplify_sub(graph *g, node *n)
+{
+    double v;
+
+    return is_scalar_operand(&v, g, n, 1) && v == 0 &&
+                   (!is_float_value(g, n->in[1]) || !signbit(v))
+               ? n->in[0]
+               : 0;
+}
+
+/* The rules, by op. */
+typedef val rule_fn(graph *g, node *n);
+static rule_fn *const rules[OP_COUNT] = {
+    [OP_reshape] = simplify_reshape,
+    [OP_transpose] = simplify_transpose,
+    [OP_expand] = same_type_is_same,
+    [OP_cast] = same_type_is_same,
+    [OP_slice] = simplify_slice,
+    [OP_concat] = simplify_concat,
+    [OP_pad] = simplify_pad,
+    [OP_neg] = simplify_twice,
+    [OP_not] = simplify_twice,
+    [OP_bit_not] = simplify_twice,
+    [OP_relu] = simplify_idempotent,
+    [OP_abs] = simplify_idempotent,
+    [OP_mul] = simplify_mul,
+    [OP_div] = simplify_div,
+    [OP_add] = simplify_add,
+    [OP_sub] = simplify_sub,
+};
+
+hull_status pass_simplify(graph *g)
+{
+    bool changed = true;
+
+    for (int round = 0; changed && round < 16; round++) {
+        node *next;
+
+        changed = false;
+        for (node *n = graph_first(g); n != NULL; n = next) {
+            val better;
+
+            next = graph_next(g, n);
+            if (rules[n->op] == NULL)
+                continue;
+            g->insert_before = n;
+            g->insert_in = n->parent;
+            better = rules[n->op](g, n);
+            TRY(ir_status(g->m));
+            if (better == 0)
+                continue;
+            graph_replace(g, n->out[0], better);
+            changed = true;
+        }
+        graph_settle(g);
+        graph_remove_dead(g);
+    }
+    return ir_status(g->m);
+}
