@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * onnx_data.h - inside src/weights only: a parsed TensorProto.
+ */
+#ifndef HULL_ONNX_DATA_H
+#define HULL_ONNX_DATA_H
+
+#include "weights/index.h"
+
+/* Maps dir/location into w, or finds it there; *out is the file's index. */
+hull_status onnx_external_file(int32_t *out, weights *w, const char *dir,
+                               str location) MUST_CHECK;
+
+#endif
