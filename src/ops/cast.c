@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * cast.c - dtype conversion. Integers wrap, floats become integers by
+ * truncation with saturation and NaN as 0, anything but 0 is true. `saturate`
+ * concerns 8-bit floats and less: the largest value instead of NaN or infinity.
+ */
+#include "ops/family.h"
+
+#include <math.h>
+#include <string.h>
+
+hull_status cast_infer(graph *g, node *n)
+{
+    const type *t = NULL;
+    hull_dtype to = attr_dtype(n, "to");
+    char what[128];
+
+    TRY(infer_tensor(&t, g, n, 0));
+    if (hull_dtype_bits(to) == 0)
+        return fail(HULL_ESHAPE, "%s: no target dtype", node_what(n, what));
+    if (t->dtype != to && (dtype_is_complex(t->dtype) || dtype_is_complex(to)))
+        return fail(HULL_EUNSUPPORTED, "%s: from %s to %s", node_what(n, what),
+                    hull_dtype_name(t->dtype), hull_dtype_name(to));
+    return infer_out(g, n, 0, to, t->dims, t->rank);
+}
+
+/* Largest finite value of the narrow floats, 0 for other types. */
+static double narrow_max(hull_dtype dt)
+{
+    switch (dt) {
+    case HULL_F8E4M3FN:
+        return 448;
+    case HULL_F8E4M3FNUZ:
+        return 240;
+    case HULL_F8E5M2:
+    case HULL_F8E5M2FNUZ:
+        return 57344;
+    case HULL_F8E8M0:
+        return 0x1p127;
+    case HULL_F4E2M1:
+        return 6;
+    default:
+        return 0;
+    }
+}
+
+static void cast_element(const tensor *in, tensor *out, uint64_t i, double max)
+{
+    double v = 0;
+
+    if (!dtype_is_float(in->dtype)) {
+        int64_t k = load_i64(in->dtype, in->data, i);
+
+        if (!dtype_is_float(out->dtype)) {
+            store_i64(out->dtype, out->data, i, k);
+            return;
+        }
+        v = load_f64(in->dtype, in->data, i);
+        if (out->dtype == HULL_F32) /* one rounding, not two */
+            v = in->dtype == HULL_U64 ? (double)(float)(uint64_t)k
+                                      : (double)(float)k;
+    } else {
+        v = load_f64(in->dtype, in->data, i);
+    }
+    if (max > 0 && fabs(v) > max) /* false for NaN */
+        v = copysign(max, v);
+    store_real(out->dtype, out->data, i, v);
+}
+
+hull_status cast_eval(eval_ctx *cx, const node *n, const tensor *in,
+                      tensor *out)
+{
+    uint64_t numel = (uint64_t)tensor_numel(out);
+    double max = attr_bool(n, "saturate") ? narrow_max(out->dtype) : 0;
+
+    (void)cx;
+    if (in[0].dtype == out->dtype) {
+        if (numel > 0)
+            memcpy(out->data, in[0].data, tensor_bytes(out));
+        return HULL_OK;
+    }
+    for (uint64_t i = 0; i < numel; i++)
+        cast_element(&in[0], out, i, max);
+    return HULL_OK;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * family.h - what several op families share beyond op.h: dtype checks of shape
+ * rules, broadcast walks row by row, splitting a shape at an axis, operands as
+ * arrays of double.
+ */
+#ifndef HULL_FAMILY_H
+#define HULL_FAMILY_H
+
+#include "ops/op.h"
+
+enum want { WANT_FLOAT = 1, WANT_INT = 2, WANT_BOOL = 4, WANT_REAL = 7 };
+
+/* HULL_ESHAPE when the operand's dtype is of none of the wanted classes. */
+hull_status infer_want(const node *n, const type *t, unsigned classes)
+    MUST_CHECK;
+/* HULL_ESHAPE when the two operand dtypes differ. */
+hull_status infer_same(const node *n, const type *a, const type *b) MUST_CHECK;
+/* HULL_ESHAPE when both dims are constants and differ; `what` names them. */
+hull_status infer_equal(graph *g, const node *n, dim a, dim b,
+                        const char *what) MUST_CHECK;
+
+#define WALK_MAX 3
+/* Up to three operands broadcast to the result, row by row of its last axis:
+ * element i of the row is result element at_out + i and operand element
+ * at[k] + i * step[k]. */
+typedef struct walk {
+    bool more;
+    uint32_t n_in, rank;
+    int64_t row, at_out;
+    int64_t at[WALK_MAX], step[WALK_MAX];
+    int64_t shape[HULL_MAX_RANK], index[HULL_MAX_RANK];
+    int64_t strides[WALK_MAX][HULL_MAX_RANK];
+} walk;
+/* HULL_ESHAPE naming the node when an operand does not fit the result. */
+hull_status walk_begin(walk *out, const node *n, const tensor *in,
+                       uint32_t n_in, const tensor *result) MUST_CHECK;
+void walk_next(walk *w);
+
+/* numel = outer * len * inner. */
+typedef struct split {
+    int64_t outer, len, inner;
+} split;
+split split_at(const tensor *t, uint32_t axis);
+
+/* All elements of t as doubles, in scratch memory. */
+hull_status eval_doubles(double **out, eval_ctx *cx, const tensor *t)
+    MUST_CHECK;
+/* Zeroed doubles in scratch memory; the count may come from shapes. */
+hull_status eval_scratch(double **out, eval_ctx *cx, int64_t count) MUST_CHECK;
+/* Stores a double in any real dtype: integers truncate, NaN gives 0. */
+void store_real(hull_dtype dt, void *p, uint64_t i, double v);
+static inline bool tensor_given(const tensor *in, const node *n, uint32_t i)
+{
+    return i < n->n_in && in[i].dtype != HULL_NONE;
+}
+
+#endif
