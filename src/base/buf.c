@@ -189,18 +189,26 @@ void buf_quoted(buf *b, str s)
 
 /* ---- floats -------------------------------------------------------------- */
 
-/* Shortest "%g" text of v: the first precision whose text reads back to v. */
+/* The first precision of "%g" whose text reads back to v; or the plain form
+ * when that is no longer ("100.0", not "1e+02"). */
 static void shortest(char *text, size_t size, double v, bool is_f32,
                      locale_t c_locale)
 {
     int digits, most = is_f32 ? 9 : 17;
+    char plain[64];
 
     for (digits = 1; digits <= most; digits++) {
         snprintf(text, size, "%.*g", digits, v);
         if (is_f32 ? strtof_l(text, NULL, c_locale) == (float)v
                    : strtod_l(text, NULL, c_locale) == v)
-            return;
+            break;
     }
+    if (strchr(text, 'e') == NULL || fabs(v) < 1 || fabs(v) >= 1e16)
+        return;
+    snprintf(plain, sizeof(plain), "%.1f", v);
+    if (strlen(plain) <= strlen(text) &&
+        strtod_l(plain, NULL, c_locale) == v)
+        memcpy(text, plain, strlen(plain) + 1);
 }
 
 static void put_float(buf *b, double v, bool is_f32)
