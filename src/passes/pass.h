@@ -68,11 +68,11 @@ val bn_at_axis(graph *g, val v, uint32_t axis, uint32_t rank);
 /* ---- split.c --------------------------------------------------------------- */
 
 /* The two programs of an engine, graphs @prepare and @main of a new ir.
- * `prepare`: parameters are the holes in
- * canonical order (all n_holes of them, used or not), results are the slots.
- * `main`: parameters are the block's parameters, then the slots. Both have
- * no names. n_holes of prepare's parameters follow graph_holes(g). g is put in
- * canonical order and gets helper copies, but keeps its meaning. */
-hull_status split(ir **out, graph *g) MUST_CHECK;
+ *   key      the block before it was lowered: its holes in canonical order are
+ *            prepare's parameters, all of them, used or not
+ *   prepare  holes -> slots
+ *   main     the block's parameters, then the slots -> the block's results
+ * Names are gone. g is put in canonical order and keeps its meaning. */
+hull_status split(ir **out, graph *g, graph *key) MUST_CHECK;
 
 #endif

@@ -99,24 +99,25 @@ static node *find_weight(const graph *g, str name)
     return NULL;
 }
 
-/* Parameters: the holes in canonical order; results: the slots. */
-static hull_status make_prepare(ir *out, const splitter *s, const str *holes,
-                                uint32_t n_holes)
+/* Parameters: the holes of `key` in canonical order; results: the slots. */
+static hull_status make_prepare(ir *out, const splitter *s, graph *key)
 {
     graph *g = graph_copy(s->g->m, s->g, str_of("prepare"));
+    uint32_t n_holes;
+    const str *holes = graph_holes(key, &n_holes);
 
     if (g == NULL)
         return ir_status(s->g->m);
+    TRY(ir_status(key->m));
     g->body->n_params = 0;
     for (uint32_t i = 0; i < n_holes; i++) {
-        node *w = find_weight(g, holes[i]);
-        val p;
+        const node *in_key = find_weight(key, holes[i]);
+        node *here = find_weight(g, holes[i]);
+        type t = type_copy(g->m, key->m, graph_type(key, in_key->out[0]));
+        val p = graph_param(g, str_of(""), &t);
 
-        if (w == NULL)
-            return fail(HULL_EINTERNAL, "hole '%.*s' has no node",
-                        STR_ARG(holes[i]));
-        p = graph_param(g, str_of(""), graph_type(g, w->out[0]));
-        graph_replace(g, w->out[0], p);
+        if (here != NULL)
+            graph_replace(g, here->out[0], p);
     }
     g->body->n_results = 0;
     g->n_states = 0;
@@ -158,23 +159,20 @@ static void drop_names(ir *m)
     }
 }
 
-hull_status split(ir **out, graph *g)
+hull_status split(ir **out, graph *g, graph *key)
 {
     hull_status st = HULL_OK;
     splitter s = {0};
-    const str *holes;
-    uint32_t n_holes;
     ir *m = NULL;
 
     *out = NULL;
     graph_canonical_order(g);
-    holes = graph_holes(g, &n_holes);
     s.g = graph_copy(g->m, g, str_of("split")); /* dense value numbers */
     if (s.g == NULL)
         return ir_status(g->m);
     TRY(find_slots(&s));
     TRY(ir_new(&m));
-    TRY_OUT(make_prepare(m, &s, holes, n_holes));
+    TRY_OUT(make_prepare(m, &s, key));
     TRY_OUT(make_main(m, &s));
     drop_names(m);
     TRY_OUT(ir_verify(m));

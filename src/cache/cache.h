@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * cache.h - weightless engines on disk. docs/cache.md has the key recipe and
+ * the layout. Three verbs, three outcomes: hit, miss, failure; a failure is
+ * logged and counted, never fatal. Only weightless engines enter.
+ */
+#ifndef HULL_CACHE_H
+#define HULL_CACHE_H
+
+#include "base/base.h"
+#include "container/container.h"
+#include "options/options.h"
+
+/* ---- key.c: the recipe, field by field, in one function --------------------- */
+
+#define KEY_FORMAT "hull-key 1"
+
+typedef struct cache_key {
+    digest d;        /* of the preimage */
+    buf preimage;    /* text; stored in the entry and compared on a hit */
+} cache_key;
+
+/* key = BLAKE2b-256(key format, target, CODE options, canonical block text). */
+hull_status cache_key_make(cache_key *out, str backend, str target,
+                           const options *o, str canonical_text) MUST_CHECK;
+void cache_key_fini(cache_key *k);
+
+/* ---- cache.c ---------------------------------------------------------------- */
+
+typedef struct hull_cache cache;
+
+#define STAT(id, help) STAT_##id,
+typedef enum cache_stat {
+#include "cache/stats.def"
+    STAT_COUNT
+} cache_stat;
+#undef STAT
+
+/* path NULL: $HULL_CACHE_DIR, $XDG_CACHE_HOME/hull, ~/.cache/hull. */
+hull_status cache_open(cache **out, const char *path, const options *o)
+    MUST_CHECK;
+cache *cache_ref(cache *c);
+void cache_unref(cache *c);
+const char *cache_path(const cache *c);
+
+/* An entry that was found: the mapped file and its container. */
+typedef struct cache_entry {
+    file f;
+    container *c;
+} cache_entry;
+void cache_entry_close(cache_entry *e);
+
+/* *out_hit false is a miss: absent, another preimage under the same digest, or
+ * damaged (then it is moved aside into bad/ and counted as corrupt). Failures
+ * of the system are misses too, counted as errors. */
+void cache_get(cache_entry *out, bool *out_hit, cache *c, const cache_key *k);
+/* Is there an entry (no read, no counters)? For `explain`. */
+bool cache_has(cache *c, const cache_key *k);
+/* Stores the container's file under the key; it must have a section "key" with
+ * the preimage and none called "slots" or "sources". A failure is counted and
+ * logged. Applies cache_limit afterwards: least recently used entries go. */
+void cache_put(cache *c, const cache_key *k, container_writer *w);
+/* Counts an engine that had to be built. */
+void cache_count_build(cache *c);
+
+/* Totals over all processes (the counters file is locked while it is added
+ * to). */
+hull_status cache_stats(cache *c, uint64_t out[STAT_COUNT]) MUST_CHECK;
+const char *cache_stat_name(cache_stat s);
+const char *cache_stat_help(cache_stat s);
+
+typedef struct cache_item {
+    digest key;
+    uint64_t size;       /* bytes */
+    int64_t used_ns;     /* last hit or store */
+    const char *path;    /* valid during the callback */
+} cache_item;
+typedef hull_status cache_item_fn(void *user, const cache_item *item);
+hull_status cache_list(cache *c, cache_item_fn *fn, void *user) MUST_CHECK;
+hull_status cache_verify(cache *c, uint64_t *out_good, uint64_t *out_bad)
+    MUST_CHECK;
+hull_status cache_clear(cache *c) MUST_CHECK;
+
+#endif
