@@ -98,7 +98,8 @@ dim dim_bcast(ir *m, dim a, dim b);
 dim dim_product(ir *m, const dim *d, uint32_t n);
 /* True and *out when d is an integer constant (negative ones included). */
 bool dim_is_int(const ir *m, dim d, int64_t *out);
-/* Provably equal: same linear form whatever the order of its terms. */
+/* Provably equal: same linear form whatever the order of its terms. Two
+ * DIM_UNKNOWN are not equal. */
 bool dim_eq(const ir *m, dim a, dim b);
 /* Provable bounds; [INT64_MIN, INT64_MAX] when nothing is known. */
 void dim_range(const ir *m, dim d, int64_t *out_min, int64_t *out_max);
@@ -120,6 +121,8 @@ void dim_env_clear(dim_env *e);
 /* Concrete size. HULL_ESHAPE names an unbound symbol, a broadcast that does
  * not fit, a negative size or an overflow. */
 hull_status dim_eval(int64_t *out, const dim_env *e, dim d) MUST_CHECK;
+/* The same for attribute values (slice bounds, pads), which may be negative. */
+hull_status dim_eval_value(int64_t *out, const dim_env *e, dim d) MUST_CHECK;
 /* Requires dim d to be `size`: binds a free symbol (also inside a linear
  * expression of one free symbol, when the solution is an integer), checks
  * range and equality. `what` names the place: "input 'x' dim 0". */
@@ -260,6 +263,8 @@ const op_info *op_get(op_code op);
 op_code op_find(str name); /* OP_none when there is no such op */
 /* Row of the attribute `name`, -1 when the op has none. */
 int attr_index(op_code op, str name);
+/* Shape rule and known values of n; defined in ops/op.c. */
+hull_status op_infer(graph *g, node *n) MUST_CHECK;
 /* The op's shape rule, then known values; counts are node_add's business. */
 hull_status op_infer(graph *g, node *n) MUST_CHECK;
 
