@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * conv.c - convolution and its transpose over any number of spatial axes:
+ * x [n, c, *], w [m, c/g, *] (transpose: [c, m/g, *]), bias [m]. Both kernels
+ * work on one padded image in double: conv reads it, conv_transpose fills it.
+ */
+#include "ops/family.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SPATIAL_MAX (HULL_MAX_RANK - 2)
+
+/* Window attributes; sizes are checked, empty lists mean 1, 0, 1, 0. */
+typedef struct window {
+    uint32_t n;
+    int64_t groups;
+    int64_t stride[SPATIAL_MAX], dilation[SPATIAL_MAX], out_pad[SPATIAL_MAX];
+    int64_t before[SPATIAL_MAX], after[SPATIAL_MAX];
+} window;
+
+static hull_status read_ints(int64_t *out, const node *n, const char *name,
+                             uint32_t count, int64_t low, int64_t preset)
+{
+    const attr *a = node_attr(n, name);
+    char what[128];
+
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = preset;
+    if (!a->set || a->u.ints.n == 0)
+        return HULL_OK;
+    if (a->u.ints.n != count)
+        return fail(HULL_ESHAPE, "%s: %" PRIu32 " values of '%s', wanted %"
+                    PRIu32, node_what(n, what), a->u.ints.n, name, count);
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = a->u.ints.p[i];
+        if (out[i] < low || out[i] > INT32_MAX)
+            return fail(HULL_EINVAL, "%s: '%s' is %" PRId64 ", wanted %" PRId64
+                        " or more", node_what(n, what), name, out[i], low);
+    }
+    return HULL_OK;
+}
+
+static hull_status read_window(window *w, const node *n, uint32_t spatial)
+{
+    int64_t pad[2 * SPATIAL_MAX];
+    char what[128];
+
+    *w = (window){.n = spatial, .groups = attr_int(n, "groups")};
+    if (w->groups < 1 || w->groups > INT32_MAX)
+        return fail(HULL_EINVAL, "%s: groups is %" PRId64,
+                    node_what(n, what), w->groups);
+    TRY(read_ints(w->stride, n, "stride", spatial, 1, 1));
+    TRY(read_ints(w->dilation, n, "dilation", spatial, 1, 1));
+    TRY(read_ints(pad, n, "pad", 2 * spatial, 0, 0));
+    if (n->op == OP_conv_transpose)
+        TRY(read_ints(w->out_pad, n, "out_pad", spatial, 0, 0));
+    for (uint32_t i = 0; i < spatial; i++) {
+        w->before[i] = pad[i];
+        w->after[i] = pad[spatial + i];
+    }
+    return HULL_OK;
+}
+
+/* ---- shapes -------------------------------------------------------------- */
+
+static dim conv_size(ir *m, const window *w, uint32_t i, dim in, dim kernel)
+{
+    dim reach = dim_mul(m, w->dilation[i], dim_sub(m, kernel, 1));
+    dim last = dim_sub(m, dim_add(m, in, w->before[i] + w->after[i] - 1),
+                       reach);
+
+    return dim_add(m, dim_div(m, last, w->stride[i]), 1);
+}
+
+static dim transpose_size(ir *m, const window *w, uint32_t i, dim in,
+                          dim kernel)
+{
+    dim reach = dim_mul(m, w->dilation[i], dim_sub(m, kernel, 1));
+    dim size = dim_mul(m, dim_sub(m, in, 1), w->stride[i]);
+    dim trim = dim_int(m, 1 + w->out_pad[i] - w->before[i] - w->after[i]);
+
+    return dim_add(m, dim_add(m, size, reach), trim);
+}
+
+static hull_status check_channels(graph *g, const node *n, const window *w,
+                                  const type *x, const type *k)
+{
+    bool trans = n->op == OP_conv_transpose;
+    dim in = trans ? k->dims[0] : dim_mul(g->m, k->dims[1], w->groups);
+    dim split_dim = k->dims[0];
+    char what[128];
+    int64_t v = 0;
+
+    TRY(infer_equal(g, n, x->dims[1], in, "channels of input and weight"));
+    if (dim_is_int(g->m, split_dim, &v) && v % w->groups != 0)
+        return fail(HULL_ESHAPE, "%s: %" PRId64 " channels in %" PRId64
+                    " groups", node_what(n, what), v, w->groups);
+    return HULL_OK;
+}
+
+static hull_status infer_bias(graph *g, const node *n, const type *x,
+                              dim channels)
+{
+    const type *bias = NULL;
+    char what[128];
+
+    if (n->n_in < 3 || n->in[2] == 0)
+        return HULL_OK;
+    TRY(infer_tensor(&bias, g, n, 2));
+    TRY(infer_same(n, x, bias));
+    if (bias->rank != 1)
+        return fail(HULL_ESHAPE, "%s: bias of rank %" PRIu32 ", wanted 1",
+                    node_what(n, what), bias->rank);
+    return infer_equal(g, n, bias->dims[0], channels,
+                       "sizes of bias and output channels");
+}
+
+hull_status conv_infer(graph *g, node *n)
+{
+    const type *x = NULL, *k = NULL;
+    bool trans = n->op == OP_conv_transpose;
+    dim dims[HULL_MAX_RANK];
+    char what[128];
+    window w;
+
+    TRY(infer_tensor(&x, g, n, 0));
+    TRY(infer_tensor(&k, g, n, 1));
+    TRY(infer_same(n, x, k));
+    TRY(infer_want(n, x, WANT_FLOAT | WANT_INT));
+    if (x->rank < 3 || k->rank != x->rank)
+        return fail(HULL_ESHAPE, "%s: ranks %" PRIu32 " and %" PRIu32
+                    ", wanted equal and 3 or more", node_what(n, what),
+                    x->rank, k->rank);
+    TRY(read_window(&w, n, x->rank - 2));
+    TRY(check_channels(g, n, &w, x, k));
+    dims[0] = x->dims[0];
+    dims[1] = trans ? dim_mul(g->m, k->dims[1], w.groups) : k->dims[0];
+    for (uint32_t i = 0; i < w.n; i++) {
+        int64_t size = 0;
+        dim *d = &dims[2 + i];
+
+        *d = trans ? transpose_size(g->m, &w, i, x->dims[2 + i], k->dims[2 + i])
+                   : conv_size(g->m, &w, i, x->dims[2 + i], k->dims[2 + i]);
+        if (dim_is_int(g->m, *d, &size) && size < 1)
+            return fail(HULL_ESHAPE, "%s: spatial axis %" PRIu32
+                        " would have size %" PRId64, node_what(n, what), i,
+                        size);
+    }
+    TRY(infer_bias(g, n, x, dims[1]));
+    return infer_out(g, n, 0, x->dtype, dims, x->rank);
+}
+
+/* ---- kernels ------------------------------------------------------------- */
+
+/* Concrete sizes. `image` is the padded one: conv's input, the transpose's
+ * output; `grid` is the other side: conv's output, the transpose's input. */
+typedef struct sizes {
+    uint32_t n;
+    int64_t c, m, cg, mg, taps, grid_numel, image_numel;
+    int64_t kernel[SPATIAL_MAX], grid[SPATIAL_MAX], image[SPATIAL_MAX];
+    int64_t image_stride[SPATIAL_MAX];
+} sizes;
+
+static hull_status read_sizes(sizes *s, const window *w, const node *n,
+                              const tensor *x, const tensor *k,
+                              const tensor *out)
+{
+    bool trans = n->op == OP_conv_transpose;
+    const tensor *grid = trans ? x : out, *image = trans ? out : x;
+    char what[128];
+    bool fits;
+
+    *s = (sizes){.n = w->n, .c = x->shape[1], .m = out->shape[1], .taps = 1,
+                 .grid_numel = 1, .image_numel = 1};
+    s->cg = s->c / w->groups;
+    s->mg = s->m / w->groups;
+    fits = s->cg * w->groups == s->c && s->mg * w->groups == s->m &&
+           k->shape[0] == (trans ? s->c : s->m) &&
+           k->shape[1] == (trans ? s->mg : s->cg);
+    for (uint32_t i = w->n; i-- > 0;) {
+        int64_t reach;
+
+        s->kernel[i] = k->shape[2 + i];
+        s->grid[i] = grid->shape[2 + i];
+        s->image[i] = image->shape[2 + i] + w->before[i] + w->after[i];
+        reach = (s->grid[i] - 1) * w->stride[i] +
+                (s->kernel[i] - 1) * w->dilation[i] + 1;
+        fits = fits && (s->grid[i] == 0 || reach <= s->image[i]);
+        s->image_stride[i] = s->image_numel;
+        s->taps *= s->kernel[i];
+        s->grid_numel *= s->grid[i];
+        s->image_numel *= s->image[i];
+    }
+    if (!fits)
+        return fail(HULL_ESHAPE, "%s: weight, groups and window do not fit the "
+                    "input's shape", node_what(n, what));
+    return HULL_OK;
+}
+
+/* Copies dense rows between a tensor's channel and the padded image. */
+static void load_image(double *image, const sizes *s, const window *w,
+                       const tensor *x, int64_t from)
+{
+    int64_t index[SPATIAL_MAX] = {0};
+    int64_t row = x->shape[x->rank - 1];
+    uint32_t last = s->n - 1;
+
+    do {
+        double *dst = image + w->before[last];
+
+        for (uint32_t i = 0; i < last; i++)
+            dst += (index[i] + w->before[i]) * s->image_stride[i];
+        for (int64_t j = 0; j < row; j++)
+            dst[j] = load_f64(x->dtype, x->data, (uint64_t)(from + j));
+        from += row;
+    } while (index_next(index, x->shape + 2, last));
+}
+
+static void store_image(const double *image, const sizes *s, const window *w,
+                        tensor *out, int64_t to, double bias)
+{
+    int64_t index[SPATIAL_MAX] = {0};
+    int64_t row = out->shape[out->rank - 1];
+    uint32_t last = s->n - 1;
+
+    do {
+        const double *src = image + w->before[last];
+
+        for (uint32_t i = 0; i < last; i++)
+            src += (index[i] + w->before[i]) * s->image_stride[i];
+        for (int64_t j = 0; j < row; j++)
+            store_real(out->dtype, out->data, (uint64_t)(to + j),
+                       src[j] + bias);
+        to += row;
+    } while (index_next(index, out->shape + 2, last));
+}
+
+static void tap_conv(double *restrict acc, const double *restrict image,
+                     double v, int64_t n, int64_t stride)
+{
+    if (stride == 1) {
+        for (int64_t j = 0; j < n; j++)
+            acc[j] += v * image[j];
+    } else {
+        for (int64_t j = 0; j < n; j++)
+            acc[j] += v * image[j * stride];
+    }
+}
+
+static void tap_transpose(double *restrict image, const double *restrict grid,
+                          double v, int64_t n, int64_t stride)
+{
+    for (int64_t j = 0; j < n; j++)
+        image[j * stride] += v * grid[j];
+}
+
+/* One channel of the image against one of the grid, all taps. */
+static void plane(const sizes *s, const window *w, double *grid, double *image,
+                  const double *taps, bool trans)
+{
+    int64_t tap[SPATIAL_MAX] = {0};
+    uint32_t last = s->n - 1;
+    int64_t row = s->grid[last];
+
+    if (s->taps == 0 || s->grid_numel == 0)
+        return;
+    for (int64_t t = 0; t < s->taps; t++) {
+        int64_t index[SPATIAL_MAX] = {0};
+        double *g = grid;
+
+        do {
+            double *at = image;
+
+            for (uint32_t i = 0; i < last; i++)
+                at += (tap[i] * w->dilation[i] + index[i] * w->stride[i]) *
+                      s->image_stride[i];
+            at += tap[last] * w->dilation[last];
+            if (trans)
+                tap_transpose(at, g, taps[t], row, w->stride[last]);
+            else
+                tap_conv(g, at, taps[t], row, w->stride[last]);
+            g += row;
+        } while (index_next(index, s->grid, last));
+        index_next(tap, s->kernel, s->n);
+    }
+}
+
+/* A kernel of one tap without stride or padding sees no rows: one long one. */
+static void flatten(sizes *s, window *w)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (w->stride[i] != 1 || s->image[i] != s->grid[i] || s->taps != 1)
+            return;
+    }
+    s->n = w->n = 1;
+    s->kernel[0] = 1;
+    s->grid[0] = s->image[0] = s->grid_numel;
+    s->image_stride[0] = 1;
+}
+
+typedef struct buffers {
+    double *k, *image, *grid;
+} buffers;
+
+static double bias_of(const tensor *bias, int64_t m)
+{
+    return bias ? load_f64(bias->dtype, bias->data, (uint64_t)m) : 0;
+}
+
+static void store_grid(const sizes *s, const double *grid, double bias,
+                       tensor *out, int64_t to)
+{
+    for (int64_t j = 0; j < s->grid_numel; j++)
+        store_real(out->dtype, out->data, (uint64_t)(to + j), grid[j] + bias);
+}
+
+/* One image of the batch. */
+static void run_conv(const sizes *s, const window *w, const buffers *b,
+                     const tensor *x, const tensor *bias, int64_t batch,
+                     tensor *out)
+{
+    sizes f = *s;
+    window fw = *w;
+
+    flatten(&f, &fw);
+    for (int64_t c = 0; x->data && c < s->c; c++) {
+        int64_t plane_numel = tensor_numel(x) / x->shape[0] / s->c;
+
+        if (plane_numel > 0)
+            load_image(b->image + c * s->image_numel, s, w, x,
+                       (batch * s->c + c) * plane_numel);
+    }
+    for (int64_t m = 0; m < s->m; m++) {
+        int64_t group = m / s->mg;
+
+        memset(b->grid, 0, (size_t)s->grid_numel * sizeof(double));
+        for (int64_t c = 0; c < s->cg; c++)
+            plane(&f, &fw, b->grid,
+                  b->image + (group * s->cg + c) * s->image_numel,
+                  b->k + (m * s->cg + c) * s->taps, false);
+        store_grid(s, b->grid, bias_of(bias, m), out,
+                   (batch * s->m + m) * s->grid_numel);
+    }
+}
+
+static void run_transpose(const sizes *s, const window *w, const buffers *b,
+                          const tensor *x, const tensor *bias, int64_t batch,
+                          tensor *out)
+{
+    int64_t numel = s->c * s->grid_numel;
+    int64_t out_plane = tensor_numel(out) / out->shape[0] / s->m;
+
+    for (int64_t i = 0; i < numel; i++)
+        b->grid[i] = load_f64(x->dtype, x->data, (uint64_t)(batch * numel + i));
+    for (int64_t m = 0; m < s->m; m++) {
+        int64_t group = m / s->mg;
+
+        memset(b->image, 0, (size_t)s->image_numel * sizeof(double));
+        for (int64_t c = group * s->cg; c < (group + 1) * s->cg; c++)
+            plane(s, w, b->grid + c * s->grid_numel, b->image,
+                  b->k + (c * s->mg + m % s->mg) * s->taps, true);
+        store_image(b->image, s, w, out, (batch * s->m + m) * out_plane,
+                    bias_of(bias, m));
+    }
+}
+
+hull_status conv_eval(eval_ctx *cx, const node *n, const tensor *in,
+                      tensor *out)
+{
+    bool trans = n->op == OP_conv_transpose;
+    const tensor *bias = tensor_given(in, n, 2) ? &in[2] : NULL;
+    buffers b = {0};
+    char what[128];
+    window w;
+    sizes s;
+
+    TRY(read_window(&w, n, in[0].rank - 2));
+    TRY(read_sizes(&s, &w, n, &in[0], &in[1], out));
+    if (bias && bias->shape[0] != s.m)
+        return fail(HULL_ESHAPE, "%s: bias of %" PRId64 ", wanted %" PRId64,
+                    node_what(n, what), bias->shape[0], s.m);
+    if (tensor_numel(out) == 0)
+        return HULL_OK;
+    TRY(eval_doubles(&b.k, cx, &in[1]));
+    TRY(eval_scratch(&b.image, cx, s.image_numel * (trans ? 1 : s.c)));
+    TRY(eval_scratch(&b.grid, cx, s.grid_numel * (trans ? s.c : 1)));
+    for (int64_t i = 0; i < in[0].shape[0]; i++) {
+        if (trans)
+            run_transpose(&s, &w, &b, &in[0], bias, i, out);
+        else
+            run_conv(&s, &w, &b, &in[0], bias, i, out);
+    }
+    return HULL_OK;
+}

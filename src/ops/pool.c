@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * pool.c - max_pool, avg_pool, adaptive_avg_pool. Every axis gets a table of
+ * spans (the input range of each output place); one loop serves all three. A
+ * window never starts beyond the input and its left padding, also when sizes
+ * are rounded up.
+ */
+#include "ops/family.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define SPATIAL_MAX (HULL_MAX_RANK - 2)
+
+typedef struct window {
+    uint32_t n; /* spatial axes */
+    bool ceil;
+    int64_t kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX];
+    int64_t before[SPATIAL_MAX], after[SPATIAL_MAX];
+} window;
+
+static hull_status read_ints(int64_t *out, const node *n, const char *name,
+                             uint32_t count, int64_t low)
+{
+    const attr *a = node_attr(n, name);
+    char what[128];
+
+    if (a->u.ints.n == 0 && low == 0) {
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = 0;
+        return HULL_OK;
+    }
+    if (a->u.ints.n != count)
+        return fail(HULL_ESHAPE, "%s: %" PRIu32 " values of '%s', wanted %"
+                    PRIu32, node_what(n, what), a->u.ints.n, name, count);
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = a->u.ints.p[i];
+        if (out[i] < low || out[i] > INT32_MAX)
+            return fail(HULL_EINVAL, "%s: '%s' is %" PRId64 ", wanted %" PRId64
+                        " or more", node_what(n, what), name, out[i], low);
+    }
+    return HULL_OK;
+}
+
+static hull_status read_window(window *w, const node *n, uint32_t rank)
+{
+    int64_t pad[2 * SPATIAL_MAX];
+    char what[128];
+
+    if (rank < 3)
+        return fail(HULL_ESHAPE, "%s: input of rank %" PRIu32
+                    ", wanted 3 or more", node_what(n, what), rank);
+    *w = (window){.n = rank - 2, .ceil = attr_bool(n, "ceil")};
+    TRY(read_ints(w->kernel, n, "kernel", w->n, 1));
+    TRY(read_ints(w->stride, n, "stride", w->n, 1));
+    TRY(read_ints(pad, n, "pad", 2 * w->n, 0));
+    for (uint32_t i = 0; i < w->n; i++) {
+        w->before[i] = pad[i];
+        w->after[i] = pad[w->n + i];
+        w->dilation[i] = 1;
+    }
+    if (node_attr(n, "dilation")->u.ints.n > 0)
+        TRY(read_ints(w->dilation, n, "dilation", w->n, 1));
+    return HULL_OK;
+}
+
+/* ---- shapes -------------------------------------------------------------- */
+
+static dim pooled_size(ir *m, const window *w, uint32_t i, dim in)
+{
+    int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
+    dim slack = dim_add(m, in,
+                        dim_int(m, w->before[i] + w->after[i] - reach));
+    dim floor_size = dim_add(m, dim_div(m, slack, w->stride[i]), 1);
+
+    if (!w->ceil)
+        return floor_size;
+    return dim_min(m, dim_add(m, dim_ceil_div(m, slack, w->stride[i]), 1),
+                   dim_ceil_div(m, dim_add(m, in, w->before[i]),
+                                w->stride[i]));
+}
+
+static hull_status infer_adaptive(graph *g, node *n, const type *x)
+{
+    const attr *a = node_attr(n, "out");
+    dim dims[HULL_MAX_RANK];
+    char what[128];
+
+    if (a->u.ints.n == 0 || a->u.ints.n > x->rank ||
+        a->u.ints.n > SPATIAL_MAX)
+        return fail(HULL_ESHAPE, "%s: %" PRIu32 " output sizes for rank %"
+                    PRIu32, node_what(n, what), a->u.ints.n, x->rank);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        uint32_t first = x->rank - a->u.ints.n;
+
+        dims[i] = i < first ? x->dims[i] : a->u.ints.p[i - first];
+        if (i >= first && dims[i] < 0)
+            return fail(HULL_EINVAL, "%s: output size %" PRId64,
+                        node_what(n, what), dims[i]);
+    }
+    return infer_out(g, n, 0, x->dtype, dims, x->rank);
+}
+
+hull_status pool_infer(graph *g, node *n)
+{
+    const type *x = NULL;
+    dim dims[HULL_MAX_RANK];
+    char what[128];
+    window w;
+
+    TRY(infer_tensor(&x, g, n, 0));
+    TRY(infer_want(n, x, n->op == OP_max_pool ? WANT_FLOAT | WANT_INT
+                                              : WANT_FLOAT));
+    if (n->op == OP_adaptive_avg_pool)
+        return infer_adaptive(g, n, x);
+    TRY(read_window(&w, n, x->rank));
+    dims[0] = x->dims[0];
+    dims[1] = x->dims[1];
+    for (uint32_t i = 0; i < w.n; i++) {
+        int64_t size = 0;
+
+        dims[2 + i] = pooled_size(g->m, &w, i, x->dims[2 + i]);
+        if (dim_is_int(g->m, dims[2 + i], &size) && size < 1)
+            return fail(HULL_ESHAPE, "%s: spatial axis %" PRIu32
+                        " would have size %" PRId64, node_what(n, what), i,
+                        size);
+    }
+    return infer_out(g, n, 0, x->dtype, dims, x->rank);
+}
+
+/* ---- kernel -------------------------------------------------------------- */
+
+/* Input places first, first + step, .. (count of them) of one output place;
+ * `area` is what they count for in an average. */
+typedef struct span {
+    int64_t first, count, area;
+} span;
+
+typedef struct plan {
+    uint32_t n;
+    int64_t in[SPATIAL_MAX], out[SPATIAL_MAX], step[SPATIAL_MAX];
+    int64_t in_stride[SPATIAL_MAX];
+    span *spans[SPATIAL_MAX];
+} plan;
+
+static span window_span(const window *w, uint32_t i, int64_t in, int64_t at,
+                        bool count_pad)
+{
+    span s = {0, 0, 0};
+    int64_t start = at * w->stride[i] - w->before[i];
+
+    for (int64_t k = 0; k < w->kernel[i]; k++) {
+        int64_t place = start + k * w->dilation[i];
+
+        if (place >= in + w->after[i])
+            break;
+        if (count_pad || (place >= 0 && place < in))
+            s.area++;
+        if (place < 0 || place >= in)
+            continue;
+        if (s.count++ == 0)
+            s.first = place;
+    }
+    return s;
+}
+
+static hull_status make_plan(plan *p, eval_ctx *cx, const node *n,
+                             const tensor *x, const tensor *out)
+{
+    bool adaptive = n->op == OP_adaptive_avg_pool;
+    bool count_pad = n->op == OP_avg_pool && attr_bool(n, "count_pad");
+    window w = {0};
+    int64_t stride = 1;
+
+    if (adaptive)
+        w.n = node_attr(n, "out")->u.ints.n;
+    else
+        TRY(read_window(&w, n, x->rank));
+    *p = (plan){.n = w.n};
+    for (uint32_t i = w.n; i-- > 0;) {
+        int64_t in = x->shape[x->rank - w.n + i];
+        int64_t size = out->shape[out->rank - w.n + i];
+
+        p->in[i] = in;
+        p->out[i] = size;
+        p->step[i] = adaptive ? 1 : w.dilation[i];
+        p->in_stride[i] = stride;
+        stride *= in;
+        p->spans[i] = arena_array(cx->scratch, (size_t)size + 1, sizeof(span));
+        if (!p->spans[i])
+            return fail_oom((size_t)size * sizeof(span));
+        for (int64_t at = 0; at < size; at++) {
+            span *s = &p->spans[i][at];
+
+            if (adaptive) {
+                s->first = at * in / size;
+                s->count = s->area = ((at + 1) * in + size - 1) / size -
+                                     s->first;
+            } else {
+                *s = window_span(&w, i, in, at, count_pad);
+            }
+        }
+    }
+    return HULL_OK;
+}
+
+/* Extreme and sum over one window, in input order. */
+typedef struct found {
+    double max, sum;
+    int64_t int_max;
+    bool seen;
+} found;
+
+static void see(found *f, const tensor *x, int64_t at)
+{
+    if (dtype_is_float(x->dtype)) {
+        double v = load_f64(x->dtype, x->data, (uint64_t)at);
+
+        f->sum += v;
+        if (!f->seen || v > f->max || isnan(v))
+            f->max = v;
+    } else {
+        int64_t v = load_i64(x->dtype, x->data, (uint64_t)at);
+        bool more = x->dtype == HULL_U64
+                        ? (uint64_t)v > (uint64_t)f->int_max
+                        : v > f->int_max;
+
+        if (!f->seen || more)
+            f->int_max = v;
+    }
+    f->seen = true;
+}
+
+static found scan_window(const plan *p, const int64_t *place, const tensor *x,
+                         int64_t base, int64_t *out_area)
+{
+    int64_t index[SPATIAL_MAX] = {0}, counts[SPATIAL_MAX], numel = 1;
+    found f = {.max = -INFINITY};
+
+    *out_area = 1;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const span *s = &p->spans[i][place[i]];
+
+        counts[i] = s->count;
+        numel *= s->count;
+        *out_area *= s->area;
+        base += s->first * p->in_stride[i];
+    }
+    if (numel == 0)
+        return f;
+    do {
+        int64_t at = base;
+
+        for (uint32_t i = 0; i < p->n; i++)
+            at += index[i] * p->step[i] * p->in_stride[i];
+        see(&f, x, at);
+    } while (index_next(index, counts, p->n));
+    return f;
+}
+
+/* The value of max_pool where a window sees padding alone. */
+static void store_lowest(tensor *out, uint64_t at)
+{
+    uint32_t bits = hull_dtype_bits(out->dtype);
+    bool none = dtype_is_unsigned(out->dtype);
+
+    store_i64(out->dtype, out->data, at,
+              none ? 0 : (int64_t)(UINT64_MAX << (bits - 1)));
+}
+
+hull_status pool_eval(eval_ctx *cx, const node *n, const tensor *in,
+                      tensor *out)
+{
+    int64_t place[SPATIAL_MAX] = {0}, numel = tensor_numel(out), base = 0;
+    int64_t in_plane = 1, out_plane = 1;
+    bool is_float = dtype_is_float(out->dtype);
+    plan p;
+
+    TRY(make_plan(&p, cx, n, &in[0], out));
+    for (uint32_t i = 0; i < p.n; i++) {
+        in_plane *= p.in[i];
+        out_plane *= p.out[i];
+    }
+    for (int64_t to = 0; to < numel; to++) {
+        int64_t area = 0;
+        found f;
+
+        if (to > 0 && to % out_plane == 0)
+            base += in_plane;
+        f = scan_window(&p, place, &in[0], base, &area);
+        if (n->op != OP_max_pool)
+            store_f64(out->dtype, out->data, (uint64_t)to,
+                      f.sum / (double)area);
+        else if (is_float)
+            store_f64(out->dtype, out->data, (uint64_t)to, f.max);
+        else if (f.seen)
+            store_i64(out->dtype, out->data, (uint64_t)to, f.int_max);
+        else
+            store_lowest(out, (uint64_t)to);
+        index_next(place, p.out, p.n);
+    }
+    return HULL_OK;
+}
