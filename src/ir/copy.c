@@ -135,7 +135,7 @@ static void copy_attr(copier *c, attr *to, const attr *from, attr_kind kind,
     }
 }
 
-static void copy_node(copier *c, const node *n, region *r)
+static void copy_node(copier *c, const node *n, region *r, node *before)
 {
     graph *g = c->to;
     node *x = node_new(g, n->op);
@@ -162,7 +162,7 @@ static void copy_node(copier *c, const node *n, region *r)
     }
     for (uint32_t i = 0; i < n->n_out; i++)
         x->out[x->n_out++] = copy_value(c, n->out[i], x, r, i);
-    region_insert(r, x, NULL);
+    region_insert(r, x, before);
 }
 
 static void fill_region(copier *c, const region *from, region *r)
@@ -182,7 +182,7 @@ static void fill_region(copier *c, const region *from, region *r)
         r->params[i] = copy_value(c, from->params[i], NULL, r, i);
     g->insert_in = r;
     for (const node *n = from->first; n != NULL; n = n->next)
-        copy_node(c, n, r);
+        copy_node(c, n, r, NULL);
     g->insert_in = in;
     for (uint32_t i = 0; i < from->n_results; i++)
         r->results[i] = mapped(c, from->results[i]);
@@ -216,4 +216,30 @@ graph *graph_copy(ir *to, const graph *g, str name)
                         g->states[i].initial);
     mem_free(c.map);
     return to->status == HULL_OK ? c.to : NULL;
+}
+
+void graph_copy_node(graph *to, const graph *from, const node *n, val *map)
+{
+    copier c = {to, from, map};
+    region *r = to->insert_in != NULL ? to->insert_in : to->body;
+
+    copy_node(&c, n, r, to->insert_before);
+}
+
+void graph_inline(graph *to, const graph *from, const val *args, val *results)
+{
+    val *map = mem_calloc(from->n_values, sizeof(*map));
+    copier c = {to, from, map};
+
+    if (map == NULL) {
+        ignore(ir_oom(to->m, from->n_values * sizeof(*map))); /* sticky */
+        return;
+    }
+    for (uint32_t i = 0; i < from->body->n_params; i++)
+        map[from->body->params[i]] = args[i];
+    for (const node *n = from->body->first; n != NULL; n = n->next)
+        graph_copy_node(to, from, n, map);
+    for (uint32_t i = 0; i < from->body->n_results; i++)
+        results[i] = mapped(&c, from->body->results[i]);
+    mem_free(map);
 }

@@ -349,6 +349,13 @@ graph *graph_new(ir *m, str name);     /* NULL when failed */
 /* Deep copy into `to` (may be another ir) under a new name. Values are
  * renumbered densely in order; names, labels and known values are kept. */
 graph *graph_copy(ir *to, const graph *g, str name);
+/* Copies one node (bodies included) to the insertion point of `to`. Operands
+ * go through map, indexed by from's value ids (from->n_values long), which
+ * receives the results. Types are carried over, no shape rule runs. */
+void graph_copy_node(graph *to, const graph *from, const node *n, val *map);
+/* Copies all nodes of from's body; args stand for its parameters, results[]
+ * receives the values that stand for its results. */
+void graph_inline(graph *to, const graph *from, const val *args, val *results);
 val graph_param(graph *g, str name, const type *t); /* of insert_in or body */
 void graph_result(graph *g, val v);                 /* likewise */
 void graph_set_state(graph *g, uint32_t param, uint32_t result, str initial);
