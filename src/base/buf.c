@@ -144,7 +144,7 @@ hull_status buf_status(const buf *b)
 
 str buf_view(const buf *b)
 {
-    return (str){b->p == NULL ? "" : b->p, b->n};
+    return (str){ b->p == NULL ? "" : b->p, b->n };
 }
 
 char *buf_take(buf *b)
@@ -171,7 +171,7 @@ void buf_quoted(buf *b, str s)
         unsigned char c = (unsigned char)s.p[i];
 
         if (c == '"' || c == '\\') {
-            buf_put(b, (char[]){'\\', (char)c}, 2);
+            buf_put(b, (char[]){ '\\', (char)c }, 2);
         } else if (c == '\n') {
             buf_put(b, "\\n", 2);
         } else if (c == '\r') {
@@ -179,7 +179,7 @@ void buf_quoted(buf *b, str s)
         } else if (c == '\t') {
             buf_put(b, "\\t", 2);
         } else if (c < 0x20 || c == 0x7f) {
-            buf_put(b, (char[]){'\\', 'x', hex[c >> 4], hex[c & 15]}, 4);
+            buf_put(b, (char[]){ '\\', 'x', hex[c >> 4], hex[c & 15] }, 4);
         } else {
             buf_putc(b, (char)c);
         }
@@ -206,8 +206,7 @@ static void shortest(char *text, size_t size, double v, bool is_f32,
     if (strchr(text, 'e') == NULL || fabs(v) < 1 || fabs(v) >= 1e16)
         return;
     snprintf(plain, sizeof(plain), "%.1f", v);
-    if (strlen(plain) <= strlen(text) &&
-        strtod_l(plain, NULL, c_locale) == v)
+    if (strlen(plain) <= strlen(text) && strtod_l(plain, NULL, c_locale) == v)
         memcpy(text, plain, strlen(plain) + 1);
 }
 

@@ -42,10 +42,10 @@ static file_id id_of(const struct stat *s)
         .dev = (uint64_t)s->st_dev,
         .ino = (uint64_t)s->st_ino,
         .size = (uint64_t)s->st_size,
-        .mtime_ns = (int64_t)s->st_mtim.tv_sec * 1000000000 +
-                    s->st_mtim.tv_nsec,
-        .ctime_ns = (int64_t)s->st_ctim.tv_sec * 1000000000 +
-                    s->st_ctim.tv_nsec,
+        .mtime_ns =
+            (int64_t)s->st_mtim.tv_sec * 1000000000 + s->st_mtim.tv_nsec,
+        .ctime_ns =
+            (int64_t)s->st_ctim.tv_sec * 1000000000 + s->st_ctim.tv_nsec,
     };
 }
 
@@ -81,7 +81,7 @@ static hull_status open_regular(int *out_fd, file_id *out_id, const char *path)
 hull_status file_map(file *out, const char *path)
 {
     hull_status st = HULL_OK;
-    file f = {.fd = -1};
+    file f = { .fd = -1 };
     void *p;
 
     memset(out, 0, sizeof(*out));
@@ -94,8 +94,9 @@ hull_status file_map(file *out, const char *path)
     }
     if (f.id.size > 0) {
         if (f.id.size > SIZE_MAX) {
-            st = fail(HULL_ENOMEM, "mapping '%s': %" PRIu64 " bytes do not "
-                                   "fit the address space",
+            st = fail(HULL_ENOMEM,
+                      "mapping '%s': %" PRIu64 " bytes do not "
+                      "fit the address space",
                       path, f.id.size);
             goto out;
         }
@@ -164,8 +165,8 @@ hull_status file_read_at(const file *f, uint64_t off, void *dst, uint64_t n)
     while (done < n) {
         uint64_t left = n - done;
         size_t step = left > ((size_t)1 << 30) ? (size_t)1 << 30 : (size_t)left;
-        ssize_t got = pread(f->fd, (char *)dst + done, step,
-                            (off_t)(off + done));
+        ssize_t got =
+            pread(f->fd, (char *)dst + done, step, (off_t)(off + done));
 
         if (got < 0 && errno == EINTR)
             continue;
@@ -221,8 +222,9 @@ static hull_status read_fd(buf *b, int fd, size_t max, const char *path)
         if (got == 0)
             return HULL_OK;
         if ((size_t)got > max - b->n)
-            return fail(HULL_ENOMEM, "reading '%s': it has more than the "
-                                     "%zu bytes allowed",
+            return fail(HULL_ENOMEM,
+                        "reading '%s': it has more than the "
+                        "%zu bytes allowed",
                         path, max);
         buf_put(b, room, (size_t)got);
         TRY(buf_status(b));
@@ -269,7 +271,7 @@ static hull_status temp_name(char **out, const char *folder)
 
 hull_status file_writer_open(file_writer *out, const char *path)
 {
-    file_writer w = {.fd = -1};
+    file_writer w = { .fd = -1 };
     hull_status st = HULL_OK;
     char *folder = NULL;
     int tries, err;
@@ -286,8 +288,7 @@ hull_status file_writer_open(file_writer *out, const char *path)
     }
     for (tries = 0; w.fd < 0; tries++) {
         TRY_OUT(temp_name(&w.tmp, folder));
-        w.fd = open(w.tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                    WRITE_MODE);
+        w.fd = open(w.tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, WRITE_MODE);
         if (w.fd >= 0)
             break;
         err = errno;

@@ -30,7 +30,7 @@ static unsigned char map_key[crypto_shorthash_KEYBYTES];
  * an address have to do for the key. */
 static void init(void)
 {
-    uint64_t key[2] = {time_ns(), (uint64_t)(uintptr_t)&key};
+    uint64_t key[2] = { time_ns(), (uint64_t)(uintptr_t)&key };
     unsigned char strong[sizeof(map_key)];
 
     memcpy(map_key, key, sizeof(map_key));
@@ -114,7 +114,7 @@ checksum checksum_of(const void *p, size_t n)
 {
     XXH128_hash_t h = XXH3_128bits(n == 0 ? "" : p, n);
 
-    return (checksum){h.low64, h.high64};
+    return (checksum){ h.low64, h.high64 };
 }
 
 uint64_t hash64(const void *p, size_t n)
@@ -136,8 +136,8 @@ static uint64_t key_hash(str key)
     uint64_t v;
 
     pthread_once(&once, init);
-    crypto_shorthash(h, (const unsigned char *)(key.n == 0 ? "" : key.p),
-                     key.n, map_key);
+    crypto_shorthash(h, (const unsigned char *)(key.n == 0 ? "" : key.p), key.n,
+                     map_key);
     memcpy(&v, h, sizeof(v));
     return v;
 }
@@ -186,7 +186,7 @@ hull_status strmap_set(strmap *m, str key, uint32_t value)
         copy = arena_strndup(&m->keys, key.p, key.n);
         if (copy == NULL)
             return fail_oom(key.n);
-        *s = (struct strmap_slot){{copy, key.n}, hash, value};
+        *s = (struct strmap_slot){ { copy, key.n }, hash, value };
         m->n++;
     }
     s->value = value;

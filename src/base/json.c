@@ -129,16 +129,17 @@ static hull_status want(json_t **out, json_t *obj, const char *key,
 
     *out = NULL;
     if (!json_is_object(obj))
-        return fail(HULL_EFORMAT, "%s is of kind %s, wanted an object with "
-                                  "key '%s'",
+        return fail(HULL_EFORMAT,
+                    "%s is of kind %s, wanted an object with "
+                    "key '%s'",
                     what, json_kind(obj), key);
     v = json_object_get(obj, key);
     if (v == NULL)
         return fail(HULL_EFORMAT, "%s lacks key '%s', wanted kind %s", what,
                     key, kind);
     if (json_typeof(v) != type)
-        return fail(HULL_EFORMAT, "%s: key '%s' is of kind %s, wanted %s",
-                    what, key, json_kind(v), kind);
+        return fail(HULL_EFORMAT, "%s: key '%s' is of kind %s, wanted %s", what,
+                    key, json_kind(v), kind);
     *out = v;
     return HULL_OK;
 }
@@ -160,9 +161,9 @@ hull_status json_want_string(str *out, json_t *obj, const char *key,
 {
     json_t *v;
 
-    *out = (str){"", 0};
+    *out = (str){ "", 0 };
     TRY(want(&v, obj, key, JSON_STRING, "string", what));
-    *out = (str){json_string_value(v), json_string_length(v)};
+    *out = (str){ json_string_value(v), json_string_length(v) };
     return HULL_OK;
 }
 

@@ -21,7 +21,7 @@
 #define MAX_NAME 31
 #define MAX_LINE 4096
 
-static const char *const level_names[] = {"error", "warn", "info", "debug"};
+static const char *const level_names[] = { "error", "warn", "info", "debug" };
 
 typedef struct rule {
     char name[MAX_NAME + 1];
@@ -36,7 +36,7 @@ typedef struct rules {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static rules active = {.all = LOG_WARN};
+static rules active = { .all = LOG_WARN };
 static atomic_int loudest = LOG_WARN; /* no rule lets more through */
 static hull_log_fn sink_fn;
 static void *sink_user;
@@ -81,8 +81,9 @@ static hull_status parse_item(rules *out, str item)
         return HULL_OK;
     }
     if (out->n == MAX_RULES)
-        return fail(HULL_EINVAL, "log item '%.*s' is one too many, wanted at "
-                                 "most %d",
+        return fail(HULL_EINVAL,
+                    "log item '%.*s' is one too many, wanted at "
+                    "most %d",
                     STR_ARG(item), MAX_RULES);
     r = &out->items[out->n++];
     memcpy(r->name, name.p, name.n);

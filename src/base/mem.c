@@ -66,7 +66,7 @@ static void *custom_alloc(size_t align, size_t size)
     if (raw == NULL)
         return NULL;
     raw += front;
-    *header_of(raw) = (header){size, front};
+    *header_of(raw) = (header){ size, front };
     return raw;
 }
 

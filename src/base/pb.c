@@ -27,7 +27,8 @@ pb pb_of(bytes b, const uint8_t *base, const char *what)
     static const uint8_t none[1];
     const uint8_t *p = b.p == NULL ? none : b.p;
 
-    return (pb){p, p + (b.p == NULL ? 0 : b.n), base == NULL ? p : base, what};
+    return (pb){ p, p + (b.p == NULL ? 0 : b.n), base == NULL ? p : base,
+                 what };
 }
 
 static size_t offset(const pb *r, const uint8_t *p)
@@ -68,8 +69,8 @@ static hull_status varint(uint64_t *out, const pb *r, const uint8_t **p,
             return HULL_OK;
         }
     }
-    return fail(HULL_EFORMAT, "%s: varint at byte %zu is over 64 bits",
-                r->what, offset(r, start));
+    return fail(HULL_EFORMAT, "%s: varint at byte %zu is over 64 bits", r->what,
+                offset(r, start));
 }
 
 /* Takes n bytes; the message must have them. */
@@ -115,7 +116,7 @@ hull_status pb_next(pb *r, pb_field *out, bool *out_more)
     case WIRE_BYTES:
         TRY(varint(&n, r, &r->p, r->end));
         TRY(take(&p, r, n));
-        out->b = (bytes){p, (size_t)n};
+        out->b = (bytes){ p, (size_t)n };
         break;
     case WIRE_FIXED32:
         TRY(take(&p, r, 4));
@@ -187,8 +188,7 @@ static float float_of(uint32_t bits)
     return v;
 }
 
-hull_status pb_f32s(pb *r, const pb_field *f, float **p, size_t *n,
-                    size_t *cap)
+hull_status pb_f32s(pb *r, const pb_field *f, float **p, size_t *n, size_t *cap)
 {
     size_t count = f->b.n / 4, i;
 
@@ -217,5 +217,5 @@ float pb_f32(const pb_field *f)
 
 str pb_str(const pb_field *f)
 {
-    return (str){f->b.p == NULL ? "" : (const char *)f->b.p, f->b.n};
+    return (str){ f->b.p == NULL ? "" : (const char *)f->b.p, f->b.n };
 }

@@ -241,7 +241,7 @@ hull_status pool_for(pool *p, size_t n, pool_fn *fn, void *user)
 
 uint64_t time_ns(void)
 {
-    struct timespec t = {0};
+    struct timespec t = { 0 };
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;

@@ -24,7 +24,7 @@
 
 str str_of(const char *z)
 {
-    return z == NULL ? (str){"", 0} : (str){z, strlen(z)};
+    return z == NULL ? (str){ "", 0 } : (str){ z, strlen(z) };
 }
 
 bool str_eq(str a, str b)
@@ -49,14 +49,14 @@ bool str_starts(str a, const char *prefix)
 {
     str p = str_of(prefix);
 
-    return a.n >= p.n && str_eq((str){a.p, p.n}, p);
+    return a.n >= p.n && str_eq((str){ a.p, p.n }, p);
 }
 
 bool str_ends(str a, const char *suffix)
 {
     str s = str_of(suffix);
 
-    return a.n >= s.n && (s.n == 0 || str_eq((str){a.p + a.n - s.n, s.n}, s));
+    return a.n >= s.n && (s.n == 0 || str_eq((str){ a.p + a.n - s.n, s.n }, s));
 }
 
 bool str_contains(str a, const char *needle)
@@ -73,10 +73,10 @@ str str_split(str a, char sep, str *rest)
     const char *at = a.n == 0 ? NULL : memchr(a.p, sep, a.n);
     str head = a;
 
-    *rest = (str){"", 0};
+    *rest = (str){ "", 0 };
     if (at != NULL) {
         head.n = (size_t)(at - a.p);
-        *rest = (str){at + 1, a.n - head.n - 1};
+        *rest = (str){ at + 1, a.n - head.n - 1 };
     }
     return head;
 }
@@ -236,9 +236,11 @@ bool str_to_size(uint64_t *out, str s)
         const char *text;
         uint64_t factor;
     } units[] = {
-        {"KiB", (uint64_t)1 << 10}, {"MiB", (uint64_t)1 << 20},
-        {"GiB", (uint64_t)1 << 30}, {"TiB", (uint64_t)1 << 40},
-        {"B", 1},
+        { "KiB", (uint64_t)1 << 10 },
+        { "MiB", (uint64_t)1 << 20 },
+        { "GiB", (uint64_t)1 << 30 },
+        { "TiB", (uint64_t)1 << 40 },
+        { "B", 1 },
     };
     uint64_t factor = 1, v;
     size_t i;

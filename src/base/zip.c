@@ -111,7 +111,7 @@ static hull_status read_end64(directory *d, uint64_t *out_limit, bytes data,
     if (get32(p + 16) != 0 || get32(p + 20) != 0 ||
         get64(p + 24) != get64(p + 32))
         return fail(HULL_EUNSUPPORTED, "zip spans several disks, wanted one");
-    wide = (directory){get64(p + 48), get64(p + 40), get64(p + 32)};
+    wide = (directory){ get64(p + 48), get64(p + 40), get64(p + 32) };
     if (!agrees(d->off, FULL32, wide.off) ||
         !agrees(d->size, FULL32, wide.size) ||
         !agrees(d->count, FULL16, wide.count))
@@ -131,10 +131,9 @@ static hull_status find_directory(directory *out, bytes data)
 
     memset(out, 0, sizeof(*out));
     if (!find_end(&at, data))
-        return fail(HULL_EFORMAT, "zip of %zu bytes has no end record",
-                    data.n);
+        return fail(HULL_EFORMAT, "zip of %zu bytes has no end record", data.n);
     p = data.p + at;
-    *out = (directory){get32(p + 16), get32(p + 12), get16(p + 10)};
+    *out = (directory){ get32(p + 16), get32(p + 12), get16(p + 10) };
     limit = at;
     if (at >= LOCATOR_SIZE && get32(p - LOCATOR_SIZE) == LOCATOR_SIG)
         TRY(read_end64(out, &limit, data, at - LOCATOR_SIZE));
@@ -184,7 +183,7 @@ static hull_status read_extra(record *r)
 
     while (left.n >= 4) {
         uint32_t id = get16(left.p);
-        bytes field = {left.p + 4, get16(left.p + 2)};
+        bytes field = { left.p + 4, get16(left.p + 2) };
 
         if (field.n > left.n - 4)
             break;
@@ -194,8 +193,9 @@ static hull_status read_extra(record *r)
             continue;
         if (!widen(&r->usize, &field) || !widen(&r->csize, &field) ||
             !widen(&r->local, &field))
-            return fail(HULL_EFORMAT, "zip entry '%.*s' has a short field of "
-                                      "64-bit sizes",
+            return fail(HULL_EFORMAT,
+                        "zip entry '%.*s' has a short field of "
+                        "64-bit sizes",
                         STR_ARG(r->name));
         return HULL_OK;
     }
@@ -214,18 +214,18 @@ static hull_status read_central(record *out, bytes data, uint64_t *at,
 
     memset(out, 0, sizeof(*out));
     if (left < CENTRAL_SIZE || get32(p) != CENTRAL_SIG)
-        return fail(HULL_EFORMAT,
-                    "zip directory has no entry at byte %" PRIu64, *at);
-    total = CENTRAL_SIZE + (uint64_t)get16(p + 28) + get16(p + 30) +
-            get16(p + 32);
+        return fail(HULL_EFORMAT, "zip directory has no entry at byte %" PRIu64,
+                    *at);
+    total =
+        CENTRAL_SIZE + (uint64_t)get16(p + 28) + get16(p + 30) + get16(p + 32);
     if (total > left)
         return fail(HULL_EFORMAT,
                     "zip entry at byte %" PRIu64 " has %" PRIu64
                     " bytes, the directory has %" PRIu64 " left",
                     *at, total, left);
     *out = (record){
-        .name = {(const char *)p + CENTRAL_SIZE, get16(p + 28)},
-        .extra = {p + CENTRAL_SIZE + get16(p + 28), get16(p + 30)},
+        .name = { (const char *)p + CENTRAL_SIZE, get16(p + 28) },
+        .extra = { p + CENTRAL_SIZE + get16(p + 28), get16(p + 30) },
         .csize = get32(p + 20),
         .usize = get32(p + 24),
         .local = get32(p + 42),
@@ -252,8 +252,9 @@ static hull_status check_central(const record *r)
     if (is_folder(r))
         name.n--;
     if (!str_is_safe_path(name))
-        return fail(HULL_EFORMAT, "zip entry '%.*s' has an unsafe name, "
-                                  "wanted a relative path",
+        return fail(HULL_EFORMAT,
+                    "zip entry '%.*s' has an unsafe name, "
+                    "wanted a relative path",
                     STR_ARG(r->name));
     if ((r->flags & FLAGS_ENCRYPTED) != 0)
         return fail(HULL_EUNSUPPORTED, "zip entry '%.*s' is encrypted",
@@ -275,17 +276,18 @@ static hull_status check_central(const record *r)
  * different headers must not see different files. */
 static hull_status check_local(const record *r, const uint8_t *p)
 {
-    str name = {(const char *)p + LOCAL_SIZE, get16(p + 26)};
+    str name = { (const char *)p + LOCAL_SIZE, get16(p + 26) };
     uint32_t csize = get32(p + 18), usize = get32(p + 22);
 
     if (!str_eq(name, r->name))
-        return fail(HULL_EFORMAT, "zip entry '%.*s' is named '%.*s' in its "
-                                  "local header",
+        return fail(HULL_EFORMAT,
+                    "zip entry '%.*s' is named '%.*s' in its "
+                    "local header",
                     STR_ARG(r->name), STR_ARG(name));
-    if (get16(p + 8) != r->method ||
-        (get16(p + 6) & FLAGS_ENCRYPTED) != 0)
-        return fail(HULL_EFORMAT, "zip entry '%.*s' differs in method or "
-                                  "flags from its local header",
+    if (get16(p + 8) != r->method || (get16(p + 6) & FLAGS_ENCRYPTED) != 0)
+        return fail(HULL_EFORMAT,
+                    "zip entry '%.*s' differs in method or "
+                    "flags from its local header",
                     STR_ARG(r->name));
     if ((get16(p + 6) & FLAG_DESCRIPTOR) == 0 &&
         (!agrees(csize, FULL32, r->csize) || !agrees(usize, FULL32, r->usize)))
@@ -315,7 +317,7 @@ static hull_status locate(zip_entry *out, const record *r, bytes data,
     if (off > limit || !add_u64(&end, off, r->usize) || end > limit)
         goto outside;
     TRY(check_local(r, p));
-    *out = (zip_entry){r->name, off, r->usize, r->crc};
+    *out = (zip_entry){ r->name, off, r->usize, r->crc };
     return HULL_OK;
 outside:
     return fail(HULL_EFORMAT,
@@ -377,7 +379,7 @@ static hull_status read_directory(zip *z, const directory *d, range *ranges)
         TRY(read_central(&r, z->data, &at, end));
         TRY(check_central(&r));
         TRY(locate(&e, &r, z->data, d->off));
-        ranges[i] = (range){r.local, e.off + e.size};
+        ranges[i] = (range){ r.local, e.off + e.size };
         if (!is_folder(&r))
             TRY(add_entry(z, &e));
     }
@@ -393,7 +395,7 @@ hull_status zip_open(zip *out, bytes data)
     hull_status st = HULL_OK;
     range *ranges = NULL;
     directory d;
-    zip z = {.data = data};
+    zip z = { .data = data };
 
     memset(out, 0, sizeof(*out));
     TRY(find_directory(&d, data));
@@ -430,7 +432,7 @@ const zip_entry *zip_find(const zip *z, str name)
 
 bytes zip_bytes(const zip *z, const zip_entry *e)
 {
-    return (bytes){z->data.p + e->off, (size_t)e->size};
+    return (bytes){ z->data.p + e->off, (size_t)e->size };
 }
 
 hull_status zip_check_crc(const zip *z, const zip_entry *e)
@@ -452,7 +454,7 @@ hull_status zip_check_crc(const zip *z, const zip_entry *e)
 
 static void put16(buf *b, uint64_t v)
 {
-    buf_put(b, (uint8_t[]){(uint8_t)v, (uint8_t)(v >> 8)}, 2);
+    buf_put(b, (uint8_t[]){ (uint8_t)v, (uint8_t)(v >> 8) }, 2);
 }
 
 static void put32(buf *b, uint64_t v)

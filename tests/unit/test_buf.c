@@ -19,7 +19,7 @@ static void puts_add_up(void **state)
     assert_string_equal(buf_view(&b).p, "");
     buf_puts(&b, "ab");
     buf_putc(&b, 'c');
-    buf_str(&b, (str){"defg", 2});
+    buf_str(&b, (str){ "defg", 2 });
     buf_put(&b, NULL, 0);
     buf_printf(&b, "-%d-%s", 7, "x");
     assert_string_equal(b.p, "abcde-7-x");
@@ -115,7 +115,7 @@ static void quoting_escapes(void **state)
 
     (void)state;
     buf_init(&b, 1000);
-    buf_quoted(&b, (str){"a\"b\\c\n\r\t\0\x1f\x7f\xc3\xa9", 14 - 1});
+    buf_quoted(&b, (str){ "a\"b\\c\n\r\t\0\x1f\x7f\xc3\xa9", 14 - 1 });
     assert_string_equal(b.p, "\"a\\\"b\\\\c\\n\\r\\t\\x00\\x1f\\x7f\xc3\xa9\"");
     buf_fini(&b);
 }
@@ -212,7 +212,8 @@ static void floats_read_back(void **state)
 /* Needs a locale with a decimal comma; without one there is nothing to see. */
 static void locale_does_not_matter(void **state)
 {
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8"};
+    static const char *const names[] = { "de_DE.UTF-8", "de_DE",
+                                         "fr_FR.UTF-8" };
     double v;
     size_t i;
 

@@ -60,7 +60,7 @@ static int remove_folder(void **state)
 
 static void write_text(const char *path, const char *text)
 {
-    file_part part = {text, strlen(text)};
+    file_part part = { text, strlen(text) };
 
     assert_int_equal(file_write_atomic(path, &part, 1), HULL_OK);
 }
@@ -122,7 +122,7 @@ static void map_refuses_what_is_no_file(void **state)
 
 static void set_mtime(const char *path, long seconds)
 {
-    struct timeval t[2] = {{seconds, 0}, {seconds, 0}};
+    struct timeval t[2] = { { seconds, 0 }, { seconds, 0 } };
 
     assert_int_equal(utimes(path, t), 0);
 }
@@ -161,7 +161,7 @@ static void changes_are_seen(void **state)
 
 static void read_at_checks_and_counts(void **state)
 {
-    char *path = at("read"), room[8] = {0};
+    char *path = at("read"), room[8] = { 0 };
     uint64_t before;
     file f;
 
@@ -184,7 +184,7 @@ static void read_at_checks_and_counts(void **state)
 
 static void identities_compare_all_fields(void **state)
 {
-    file_id a = {1, 2, 3, 4, 5}, b = a;
+    file_id a = { 1, 2, 3, 4, 5 }, b = a;
 
     (void)state;
     assert_true(file_id_eq(&a, &b));
@@ -227,7 +227,7 @@ static uint64_t count_files(void)
 static void failed_writes_leave_nothing(void **state)
 {
     char *path = at("old"), *text, *sub = at("sub");
-    file_part part = {"new", 3};
+    file_part part = { "new", 3 };
     file_writer w;
     uint64_t before, n;
     size_t size;

@@ -59,7 +59,7 @@ static void hex_is_strict(void **state)
     digest d;
 
     (void)state;
-    assert_false(digest_from_hex(&d, (str){hex, 63}));
+    assert_false(digest_from_hex(&d, (str){ hex, 63 }));
     hex[5] = 'A';
     assert_false(digest_from_hex(&d, str_of(hex)));
     hex[5] = 'g';
@@ -82,7 +82,7 @@ static void checksums_are_xxh3(void **state)
 
 static void map_keeps_many(void **state)
 {
-    strmap m = {0};
+    strmap m = { 0 };
     char key[32];
     uint32_t i, v;
 
@@ -112,16 +112,16 @@ static void map_keeps_many(void **state)
 
 static void map_keys_are_bytes(void **state)
 {
-    strmap m = {0};
+    strmap m = { 0 };
     uint32_t v;
 
     (void)state;
-    assert_int_equal(strmap_set(&m, (str){NULL, 0}, 1), HULL_OK);
-    assert_int_equal(strmap_set(&m, (str){"a\0b", 3}, 2), HULL_OK);
+    assert_int_equal(strmap_set(&m, (str){ NULL, 0 }, 1), HULL_OK);
+    assert_int_equal(strmap_set(&m, (str){ "a\0b", 3 }, 2), HULL_OK);
     assert_int_equal(strmap_set(&m, str_of("a"), 3), HULL_OK);
     assert_true(strmap_get(&m, str_of(""), &v) && v == 1);
-    assert_true(strmap_get(&m, (str){"a\0b", 3}, &v) && v == 2);
-    assert_false(strmap_get(&m, (str){"a\0c", 3}, &v));
+    assert_true(strmap_get(&m, (str){ "a\0b", 3 }, &v) && v == 2);
+    assert_false(strmap_get(&m, (str){ "a\0c", 3 }, &v));
     strmap_fini(&m);
 }
 
@@ -133,7 +133,7 @@ static void map_survives_failure(void **state)
     (void)state;
     for (n = 1;; n++) {
         hull_status st = HULL_OK;
-        strmap m = {0};
+        strmap m = { 0 };
         char key[16];
         uint32_t i, v;
 

@@ -43,8 +43,7 @@ static void environment_is_read_once(void **state)
 static void rules_select(void **state)
 {
     (void)state;
-    assert_int_equal(log_configure("all:error, cache:info,run:debug"),
-                     HULL_OK);
+    assert_int_equal(log_configure("all:error, cache:info,run:debug"), HULL_OK);
     assert_true(log_on("other", LOG_ERROR));
     assert_false(log_on("other", LOG_WARN));
     assert_true(log_on("cache", LOG_INFO));
@@ -56,7 +55,7 @@ static void rules_select(void **state)
 
 static void sink_hears_what_passes(void **state)
 {
-    heard h = {0};
+    heard h = { 0 };
 
     (void)state;
     assert_int_equal(log_configure("cache:info"), HULL_OK);
@@ -77,8 +76,8 @@ static void sink_hears_what_passes(void **state)
 static void bad_settings_change_nothing(void **state)
 {
     static const char *const bad[] = {
-        "cache:loud", ":debug", "cache:", "nonsense", "a:info,b",
-        "a_name_of_more_than_thirty_one_bytes:info",
+        "cache:loud", ":debug",   "cache:",
+        "nonsense",   "a:info,b", "a_name_of_more_than_thirty_one_bytes:info",
     };
     char many[400] = "";
     size_t i;

@@ -46,8 +46,8 @@ static void tally_free(void *user, void *p)
 /* Works with the custom allocator; returns the number of the failing step. */
 static int use_custom(void)
 {
-    tally t = {0, 0};
-    hull_allocator a = {tally_alloc, tally_free, &t};
+    tally t = { 0, 0 };
+    hull_allocator a = { tally_alloc, tally_free, &t };
     unsigned char *p, *q;
     size_t align, i;
 
@@ -97,7 +97,7 @@ static void custom_allocator_serves_all(void **state)
 
 static void allocator_must_come_first(void **state)
 {
-    hull_allocator a = {tally_alloc, tally_free, NULL};
+    hull_allocator a = { tally_alloc, tally_free, NULL };
 
     (void)state;
     assert_int_equal(hull_set_allocator(NULL), HULL_EINVAL);
@@ -211,8 +211,7 @@ static void grow_zeroes_and_survives_failure(void **state)
     assert_int_equal(p[old - 1], 5);
     for (i = old; i < cap; i++)
         assert_int_equal(p[i], 0);
-    assert_int_equal(mem_grow(&p, &cap, SIZE_MAX / 2, sizeof(*p)),
-                     HULL_ENOMEM);
+    assert_int_equal(mem_grow(&p, &cap, SIZE_MAX / 2, sizeof(*p)), HULL_ENOMEM);
     assert_int_equal(cap, old * 2);
     mem_free(p);
 }
@@ -220,7 +219,7 @@ static void grow_zeroes_and_survives_failure(void **state)
 static void arena_is_zeroed_and_aligned(void **state)
 {
     int64_t live = mem_live();
-    arena a = {0};
+    arena a = { 0 };
     size_t size;
 
     (void)state;
@@ -245,7 +244,7 @@ static void arena_is_zeroed_and_aligned(void **state)
 
 static void arena_failure_sticks(void **state)
 {
-    arena a = {.max = 64};
+    arena a = { .max = 64 };
 
     (void)state;
     assert_non_null(arena_alloc(&a, 48));

@@ -39,7 +39,7 @@ static pb_field find(bytes b, uint32_t number, uint8_t wire)
 
 static void a_model_reads(void **state)
 {
-    bytes all = {relu, RELU_SIZE}, graph, dims, opset;
+    bytes all = { relu, RELU_SIZE }, graph, dims, opset;
     pb_field f;
     pb r;
     bool more;
@@ -74,7 +74,7 @@ static void tensor_dims_are_unpacked(void **state)
     static const uint8_t head[] = "\x08\x03\x08\x04\x08\x05\x10\x01\x42\x01x"
                                   "\x4a\x04"
                                   "data";
-    pb r = pb_of((bytes){head, sizeof(head) - 1}, head, "tensor");
+    pb r = pb_of((bytes){ head, sizeof(head) - 1 }, head, "tensor");
     size_t n = 0, cap = 0;
     int64_t *dims = NULL;
     pb_field f;
@@ -95,7 +95,7 @@ static void tensor_dims_are_unpacked(void **state)
 
 static hull_status first(pb_field *f, bool *more, const void *p, size_t n)
 {
-    pb r = pb_of((bytes){p, n}, p, "message");
+    pb r = pb_of((bytes){ p, n }, p, "message");
 
     return pb_next(&r, f, more);
 }
@@ -126,23 +126,23 @@ static void malformed_fields_are_refused(void **state)
         const char *p;
         size_t n;
     } bad[] = {
-        {"\x00", 1},                             /* field 0 */
-        {"\x02\x00", 2},                         /* field 0, bytes */
-        {"\x0b", 1},                             /* group */
-        {"\x0c", 1},                             /* end of group */
-        {"\x0e\x00", 2},                         /* wire 6 */
-        {"\x0f\x00", 2},                         /* wire 7 */
-        {"\x08", 1},                             /* no value */
-        {"\x08\x80", 2},                         /* no end */
-        {"\x80", 1},                             /* tag without end */
-        {"\x09\1\2\3\4\5\6\7", 8},               /* 7 of 8 bytes */
-        {"\x0d\1\2\3", 4},                       /* 3 of 4 bytes */
-        {"\x0a", 1},                             /* no length */
-        {"\x0a\x05xxxx", 6},                     /* 4 of 5 bytes */
-        {"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01x", 12},
-        {"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12},
-        {"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11},
-        {"\x80\x80\x80\x80\x10\x00", 6},         /* field 2^29 */
+        { "\x00", 1 },               /* field 0 */
+        { "\x02\x00", 2 },           /* field 0, bytes */
+        { "\x0b", 1 },               /* group */
+        { "\x0c", 1 },               /* end of group */
+        { "\x0e\x00", 2 },           /* wire 6 */
+        { "\x0f\x00", 2 },           /* wire 7 */
+        { "\x08", 1 },               /* no value */
+        { "\x08\x80", 2 },           /* no end */
+        { "\x80", 1 },               /* tag without end */
+        { "\x09\1\2\3\4\5\6\7", 8 }, /* 7 of 8 bytes */
+        { "\x0d\1\2\3", 4 },         /* 3 of 4 bytes */
+        { "\x0a", 1 },               /* no length */
+        { "\x0a\x05xxxx", 6 },       /* 4 of 5 bytes */
+        { "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01x", 12 },
+        { "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12 },
+        { "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11 },
+        { "\x80\x80\x80\x80\x10\x00", 6 }, /* field 2^29 */
     };
     pb_field f;
     bool more;
@@ -166,7 +166,7 @@ static void errors_give_the_offset_in_the_file(void **state)
 {
     pb_field f;
     bool more;
-    pb r = pb_of((bytes){relu + 6, 93}, relu, "model");
+    pb r = pb_of((bytes){ relu + 6, 93 }, relu, "model");
 
     (void)state;
     r.end = r.p + 1; /* "c" of backend: field 12, wire 3 */
@@ -178,7 +178,7 @@ static void packed_numbers(void **state)
 {
     static const uint8_t text[] = "\x3a\x0c\x00\x01\xff\xff\xff\xff\xff\xff"
                                   "\xff\xff\xff\x01";
-    pb r = pb_of((bytes){text, sizeof(text) - 1}, text, "ints");
+    pb r = pb_of((bytes){ text, sizeof(text) - 1 }, text, "ints");
     size_t n = 0, cap = 0;
     int64_t *v = NULL;
     pb_field f;
@@ -205,7 +205,7 @@ static void packed_floats(void **state)
 {
     static const uint8_t text[] = "\x22\x08\0\0\x80\x3f\0\0\0\xc0"
                                   "\x25\0\0\0\x3f\x20\x01";
-    pb r = pb_of((bytes){text, sizeof(text) - 1}, text, "floats");
+    pb r = pb_of((bytes){ text, sizeof(text) - 1 }, text, "floats");
     size_t n = 0, cap = 0;
     float *v = NULL;
     pb_field f;
@@ -244,7 +244,7 @@ static void walk(bytes b, const uint8_t *base, int depth)
 
 static void damage_never_leaves_the_bytes(void **state)
 {
-    static const uint8_t values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
+    static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
     size_t n, i, k;
 
     (void)state;
@@ -253,11 +253,11 @@ static void damage_never_leaves_the_bytes(void **state)
 
         assert_non_null(p);
         memcpy(p, relu, n);
-        walk((bytes){p, n}, p, 0);
+        walk((bytes){ p, n }, p, 0);
         for (i = 0; n == RELU_SIZE && i < n; i++) {
             for (k = 0; k < COUNT_OF(values); k++) {
                 p[i] = values[k];
-                walk((bytes){p, n}, p, 0);
+                walk((bytes){ p, n }, p, 0);
             }
             p[i] = relu[i];
         }

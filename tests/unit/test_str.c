@@ -14,18 +14,18 @@ static void comparing(void **state)
     assert_true(str_eq(str_of(NULL), str_of("")));
     assert_true(str_is(str_of("abc"), "abc"));
     assert_false(str_is(str_of("abc"), "ab"));
-    assert_false(str_is((str){"ab\0", 3}, "ab"));
+    assert_false(str_is((str){ "ab\0", 3 }, "ab"));
     assert_true(str_cmp(str_of("a"), str_of("b")) < 0);
     assert_true(str_cmp(str_of("ab"), str_of("a")) > 0);
     assert_true(str_cmp(str_of("\xff"), str_of("a")) > 0);
-    assert_true(str_cmp((str){NULL, 0}, str_of("")) == 0);
+    assert_true(str_cmp((str){ NULL, 0 }, str_of("")) == 0);
     assert_true(str_starts(str_of("prefix"), "pre"));
     assert_false(str_starts(str_of("pr"), "pre"));
     assert_true(str_ends(str_of("a.onnx"), ".onnx"));
     assert_false(str_ends(str_of("nnx"), ".onnx"));
     assert_true(str_contains(str_of("a.b.c"), ".b."));
     assert_false(str_contains(str_of("abc"), "cb"));
-    assert_true(str_contains((str){NULL, 0}, ""));
+    assert_true(str_contains((str){ NULL, 0 }, ""));
 }
 
 static void splitting_and_trimming(void **state)
@@ -49,13 +49,31 @@ static void splitting_and_trimming(void **state)
 static void utf8(void **state)
 {
     static const char *const good[] = {
-        "", "abc", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
-        "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf", "\xee\x80\x80", "\xc2\x80",
+        "",
+        "abc",
+        "\xc3\xa9",
+        "\xe2\x82\xac",
+        "\xf0\x9f\x98\x80",
+        "\xf4\x8f\xbf\xbf",
+        "\xed\x9f\xbf",
+        "\xee\x80\x80",
+        "\xc2\x80",
     };
     static const char *const bad[] = {
-        "\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80",
-        "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff",
-        "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3(", "a\xe2\x28\xa1",
+        "\x80",
+        "\xc0\x80",
+        "\xc1\xbf",
+        "\xe0\x80\x80",
+        "\xed\xa0\x80",
+        "\xf0\x80\x80\x80",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xff",
+        "\xc3",
+        "\xe2\x82",
+        "\xf0\x9f\x98",
+        "\xc3(",
+        "a\xe2\x28\xa1",
     };
     size_t i;
 
@@ -69,8 +87,17 @@ static void utf8(void **state)
 static void integers(void **state)
 {
     static const char *const bad[] = {
-        "", "-", "+1", " 1", "1 ", "1x", "0x10", "1.0", "--1",
-        "9223372036854775808", "-9223372036854775809",
+        "",
+        "-",
+        "+1",
+        " 1",
+        "1 ",
+        "1x",
+        "0x10",
+        "1.0",
+        "--1",
+        "9223372036854775808",
+        "-9223372036854775809",
         "99999999999999999999999999",
     };
     uint64_t u;
@@ -86,7 +113,7 @@ static void integers(void **state)
     assert_true(v == INT64_MIN);
     assert_true(str_to_i64(&v, str_of("-0")));
     assert_true(v == 0);
-    assert_true(str_to_i64(&v, (str){"1234", 2}));
+    assert_true(str_to_i64(&v, (str){ "1234", 2 }));
     assert_true(v == 12);
     assert_true(str_to_u64(&u, str_of("18446744073709551615")));
     assert_true(u == UINT64_MAX);
@@ -97,8 +124,8 @@ static void integers(void **state)
 static void floats(void **state)
 {
     static const char *const bad[] = {
-        "", "-", ".", "e5", "1e", "1e+", "1.2.3", " 1", "1 ", "0x1p3",
-        "infinity", "NaN", "1e999", "+1", "1f", "1,5", "-nan",
+        "",      "-",        ".",   "e5",    "1e", "1e+", "1.2.3", " 1",   "1 ",
+        "0x1p3", "infinity", "NaN", "1e999", "+1", "1f",  "1,5",   "-nan",
     };
     char many[600];
     double v;
@@ -111,12 +138,12 @@ static void floats(void **state)
     assert_true(str_to_f64(&v, str_of("-.5")) && v == -0.5);
     assert_true(str_to_f64(&v, str_of("5.")) && v == 5);
     assert_true(str_to_f64(&v, str_of("1e-999")) && v == 0);
-    assert_true(str_to_f64(&v, (str){"1.25999", 4}) && v == 1.25);
+    assert_true(str_to_f64(&v, (str){ "1.25999", 4 }) && v == 1.25);
     assert_true(str_to_f64(&v, str_of("nan")) && isnan(v));
     assert_true(str_to_f64(&v, str_of("-inf")) && isinf(v) && v < 0);
     memset(many, '1', sizeof(many));
-    assert_false(str_to_f64(&v, (str){many, sizeof(many)}));
-    assert_true(str_to_f64(&v, (str){many, 300}));
+    assert_false(str_to_f64(&v, (str){ many, sizeof(many) }));
+    assert_true(str_to_f64(&v, (str){ many, 300 }));
 }
 
 static void sizes(void **state)
@@ -142,8 +169,8 @@ static void safe_paths(void **state)
         "a", "a/b", "model/.data/version", "a..b", "...", "\xc3\xa9/x y",
     };
     static const char *const bad[] = {
-        "", "/a", "a/", "a//b", "..", "../a", "a/..", "a/../b", "a\\b",
-        "C:x", "c:/x", "a\nb", "\x7f", "\xff",
+        "",       "/a",   "a/",  "a//b", "..",   "../a", "a/..",
+        "a/../b", "a\\b", "C:x", "c:/x", "a\nb", "\x7f", "\xff",
     };
     char big[5000];
     size_t i;
@@ -153,20 +180,17 @@ static void safe_paths(void **state)
         assert_true(str_is_safe_path(str_of(good[i])));
     for (i = 0; i < COUNT_OF(bad); i++)
         assert_false(str_is_safe_path(str_of(bad[i])));
-    assert_false(str_is_safe_path((str){"a\0b", 3}));
+    assert_false(str_is_safe_path((str){ "a\0b", 3 }));
     memset(big, 'a', sizeof(big));
-    assert_false(str_is_safe_path((str){big, sizeof(big)}));
+    assert_false(str_is_safe_path((str){ big, sizeof(big) }));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comparing),
-        cmocka_unit_test(splitting_and_trimming),
-        cmocka_unit_test(utf8),
-        cmocka_unit_test(integers),
-        cmocka_unit_test(floats),
-        cmocka_unit_test(sizes),
+        cmocka_unit_test(comparing),  cmocka_unit_test(splitting_and_trimming),
+        cmocka_unit_test(utf8),       cmocka_unit_test(integers),
+        cmocka_unit_test(floats),     cmocka_unit_test(sizes),
         cmocka_unit_test(safe_paths),
     };
 

@@ -38,7 +38,7 @@ static uint32_t get32(const char *p)
 
 static bytes bytes_of(const buf *b)
 {
-    return (bytes){(const uint8_t *)b->p, b->n};
+    return (bytes){ (const uint8_t *)b->p, b->n };
 }
 
 /* Two entries: "a" with 5 bytes, "b/c" with 100, at a multiple of 64. */
@@ -71,7 +71,7 @@ static void opens(zip_writer *w, hull_status want, const char *text)
 
     assert_non_null(copy);
     memcpy(copy, w->out.p, w->out.n);
-    assert_int_equal(zip_open(&z, (bytes){copy, w->out.n}), want);
+    assert_int_equal(zip_open(&z, (bytes){ copy, w->out.n }), want);
     if (want != HULL_OK && strstr(error_text(), text) == NULL)
         assert_string_equal(error_text(), text);
     zip_close(&z);
@@ -118,7 +118,7 @@ static void alignment_holds(void **state)
     zip_writer_init(&w, SIZE_MAX);
     memset(name, 'n', sizeof(name));
     for (i = 1; i < sizeof(name); i++)
-        zip_writer_add(&w, (str){name, i}, name, i, 64);
+        zip_writer_add(&w, (str){ name, i }, name, i, 64);
     assert_int_equal(zip_writer_end(&w), HULL_OK);
     assert_int_equal(zip_open(&z, bytes_of(&w.out)), HULL_OK);
     assert_int_equal(z.n, sizeof(name) - 1);
@@ -148,8 +148,8 @@ static void empty_and_limits(void **state)
     zip_writer_add(&w, str_of("a"), "0123456789012345678901234567890", 31, 1);
     assert_int_equal(zip_writer_end(&w), HULL_ENOMEM);
     zip_writer_fini(&w);
-    assert_int_equal(zip_open(&z, (bytes){NULL, 0}), HULL_EFORMAT);
-    assert_int_equal(zip_open(&z, (bytes){(const uint8_t *)"PK\5\6", 4}),
+    assert_int_equal(zip_open(&z, (bytes){ NULL, 0 }), HULL_EFORMAT);
+    assert_int_equal(zip_open(&z, (bytes){ (const uint8_t *)"PK\5\6", 4 }),
                      HULL_EFORMAT);
 }
 
@@ -163,35 +163,35 @@ static void wrong_values_are_refused(void **state)
         hull_status want;
         const char *text;
     } patches[] = {
-        {1, 8, 2, 0x0801, HULL_EUNSUPPORTED, "encrypted"},
-        {1, 8, 2, 0x0840, HULL_EUNSUPPORTED, "encrypted"},
-        {1, 8, 2, 0x2800, HULL_EUNSUPPORTED, "encrypted"},
-        {1, 10, 2, 8, HULL_EUNSUPPORTED, "method 8"},
-        {1, 20, 4, 4, HULL_EFORMAT, "sizes"},
-        {1, 24, 4, 0xfffffff0, HULL_EFORMAT, "sizes"},
-        {1, 20, 4, 0xffffffff, HULL_EFORMAT, "no 64-bit sizes"},
-        {1, 42, 4, 1, HULL_EFORMAT, "no local header"},
-        {1, 42, 4, 0x7fffffff, HULL_EFORMAT, "reaches into the directory"},
-        {1, 42, 4, 0xffffffff, HULL_EFORMAT, "no 64-bit sizes"},
-        {1, 34, 2, 1, HULL_EUNSUPPORTED, "several disks"},
-        {1, 46, 1, '/', HULL_EFORMAT, "unsafe name"},
-        {1, 46, 1, '\\', HULL_EFORMAT, "unsafe name"},
-        {1, 46, 1, 0, HULL_EFORMAT, "unsafe name"},
-        {1, 46, 1, 'z', HULL_EFORMAT, "is named 'a'"},
-        {1, 0, 1, 'Q', HULL_EFORMAT, "no entry at byte"},
-        {1, 28, 2, 0xffff, HULL_EFORMAT, "left"},
-        {1, 30, 2, 0xffff, HULL_EFORMAT, "left"},
-        {1, 32, 2, 0xffff, HULL_EFORMAT, "left"},
-        {2, 42, 4, 0, HULL_EFORMAT, "is named 'a'"},
-        {0, 8, 2, 8, HULL_EFORMAT, "differs in method"},
-        {0, 6, 2, 1, HULL_EFORMAT, "differs in method"},
-        {0, 22, 4, 4, HULL_EFORMAT, "has 4 bytes in its local"},
-        {0, 28, 2, 0xffff, HULL_EFORMAT, "reaches into the directory"},
-        {3, 4, 2, 1, HULL_EUNSUPPORTED, "several disks"},
-        {3, 8, 2, 1, HULL_EUNSUPPORTED, "several disks"},
-        {3, 12, 4, 0x7fffffff, HULL_EFORMAT, "reaches into the end"},
-        {3, 16, 4, 0xffffffff, HULL_EFORMAT, "reaches into the end"},
-        {3, 20, 2, 1, HULL_EFORMAT, "no end record"},
+        { 1, 8, 2, 0x0801, HULL_EUNSUPPORTED, "encrypted" },
+        { 1, 8, 2, 0x0840, HULL_EUNSUPPORTED, "encrypted" },
+        { 1, 8, 2, 0x2800, HULL_EUNSUPPORTED, "encrypted" },
+        { 1, 10, 2, 8, HULL_EUNSUPPORTED, "method 8" },
+        { 1, 20, 4, 4, HULL_EFORMAT, "sizes" },
+        { 1, 24, 4, 0xfffffff0, HULL_EFORMAT, "sizes" },
+        { 1, 20, 4, 0xffffffff, HULL_EFORMAT, "no 64-bit sizes" },
+        { 1, 42, 4, 1, HULL_EFORMAT, "no local header" },
+        { 1, 42, 4, 0x7fffffff, HULL_EFORMAT, "reaches into the directory" },
+        { 1, 42, 4, 0xffffffff, HULL_EFORMAT, "no 64-bit sizes" },
+        { 1, 34, 2, 1, HULL_EUNSUPPORTED, "several disks" },
+        { 1, 46, 1, '/', HULL_EFORMAT, "unsafe name" },
+        { 1, 46, 1, '\\', HULL_EFORMAT, "unsafe name" },
+        { 1, 46, 1, 0, HULL_EFORMAT, "unsafe name" },
+        { 1, 46, 1, 'z', HULL_EFORMAT, "is named 'a'" },
+        { 1, 0, 1, 'Q', HULL_EFORMAT, "no entry at byte" },
+        { 1, 28, 2, 0xffff, HULL_EFORMAT, "left" },
+        { 1, 30, 2, 0xffff, HULL_EFORMAT, "left" },
+        { 1, 32, 2, 0xffff, HULL_EFORMAT, "left" },
+        { 2, 42, 4, 0, HULL_EFORMAT, "is named 'a'" },
+        { 0, 8, 2, 8, HULL_EFORMAT, "differs in method" },
+        { 0, 6, 2, 1, HULL_EFORMAT, "differs in method" },
+        { 0, 22, 4, 4, HULL_EFORMAT, "has 4 bytes in its local" },
+        { 0, 28, 2, 0xffff, HULL_EFORMAT, "reaches into the directory" },
+        { 3, 4, 2, 1, HULL_EUNSUPPORTED, "several disks" },
+        { 3, 8, 2, 1, HULL_EUNSUPPORTED, "several disks" },
+        { 3, 12, 4, 0x7fffffff, HULL_EFORMAT, "reaches into the end" },
+        { 3, 16, 4, 0xffffffff, HULL_EFORMAT, "reaches into the end" },
+        { 3, 20, 2, 1, HULL_EFORMAT, "no end record" },
     };
     size_t i;
 
@@ -284,7 +284,7 @@ static void folders_of_other_tools_are_skipped(void **state)
 /* Sizes and offset of "a" move into a ZIP64 field of n bytes. */
 static void make_wide(zip_writer *w, uint32_t n)
 {
-    char field[28] = {1, 0, (char)n, 0};
+    char field[28] = { 1, 0, (char)n, 0 };
 
     zip_writer_init(w, SIZE_MAX);
     zip_writer_add(w, str_of("a"), "hello", 5, 1);
@@ -361,7 +361,7 @@ static void try_open(const uint8_t *p, size_t n)
     size_t i;
     zip z;
 
-    if (zip_open(&z, (bytes){p, n}) != HULL_OK)
+    if (zip_open(&z, (bytes){ p, n }) != HULL_OK)
         return;
     for (i = 0; i < z.n; i++) {
         bytes b = zip_bytes(&z, &z.entries[i]);
@@ -374,7 +374,7 @@ static void try_open(const uint8_t *p, size_t n)
 
 static void damage_never_leaves_the_bytes(void **state)
 {
-    static const uint8_t values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
+    static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
     zip_writer w;
     size_t n, i, k;
 
@@ -410,7 +410,7 @@ static void failed_allocations_leak_nothing(void **state)
     (void)state;
     for (n = 1;; n++) {
         zip_writer w;
-        zip z = {0};
+        zip z = { 0 };
 
         mem_fail_at(n, true);
         zip_writer_init(&w, SIZE_MAX);
@@ -455,8 +455,8 @@ static void load(libzip *l, void *to, const char *name)
 
 static bool libzip_load(libzip *l)
 {
-    static const char *const names[] = {"libzip.so.4", "libzip.so.5",
-                                        "libzip.so"};
+    static const char *const names[] = { "libzip.so.4", "libzip.so.5",
+                                         "libzip.so" };
     size_t i;
 
     memset(l, 0, sizeof(*l));
@@ -488,7 +488,7 @@ static void compare(const libzip *l, const char *path)
     zip z;
 
     assert_int_equal(file_map(&f, path), HULL_OK);
-    if (zip_open(&z, (bytes){f.p, f.size}) != HULL_OK)
+    if (zip_open(&z, (bytes){ f.p, f.size }) != HULL_OK)
         assert_string_equal(error_text(), path);
     theirs = l->open(path, 16 /* read only */, NULL);
     assert_non_null(theirs);
@@ -535,7 +535,7 @@ static void libzip_reads_what_we_write(void **state)
         skip();
     temp_path(path);
     make_small(&w);
-    part = (file_part){w.out.p, w.out.n};
+    part = (file_part){ w.out.p, w.out.n };
     assert_int_equal(file_write_atomic(path, &part, 1), HULL_OK);
     compare(&l, path);
     unlink(path);
@@ -577,7 +577,7 @@ static void we_read_what_libzip_writes(void **state)
     compare(&l, path);
     libzip_write(&l, path, 8);
     assert_int_equal(file_map(&f, path), HULL_OK);
-    assert_int_equal(zip_open(&z, (bytes){f.p, f.size}), HULL_EUNSUPPORTED);
+    assert_int_equal(zip_open(&z, (bytes){ f.p, f.size }), HULL_EUNSUPPORTED);
     assert_non_null(strstr(error_text(), "'second' is compressed"));
     file_close(&f);
     unlink(path);
@@ -589,10 +589,9 @@ typedef struct visit {
     int n;
 } visit;
 
-static hull_status compare_one(void *user, const char *path,
-                               const file_id *id)
+static hull_status compare_one(void *user, const char *path, const file_id *id)
 {
-    static const char *const ends[] = {".pt2", ".pt", ".pth", ".npz"};
+    static const char *const ends[] = { ".pt2", ".pt", ".pth", ".npz" };
     visit *v = user;
     char magic[4];
     bool fits = false;
@@ -617,7 +616,7 @@ static void pytorch_files_agree_with_libzip(void **state)
 {
     const char *shared = getenv("HULL_SHARED");
     char *path = path_join(shared == NULL ? "../shared" : shared, "fixtures");
-    visit v = {.n = 0};
+    visit v = { .n = 0 };
 
     (void)state;
     assert_non_null(path);
