@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: 2026 The Hull authors
+"""The rules of CONTRIBUTING.md that a script can check.
+
+    scripts/check.py [--build build] [--bless]
+
+Prints every problem as `file:line: what is wrong`, then one closing line that
+counts the checks. Needs the standard library, gcc and g++; the symbol check is
+skipped when the library is not built. --bless rewrites tests/abi/hull.syms.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+C_FILES = (".c", ".h")
+PRODUCT = ("src", "cli", "include", "demo", "examples")
+FILE_MAX, FUNCTION_MAX, LINE_MAX = 1000, 120, 80
+LEDGER = "tests/abi/hull.syms"
+
+# call -> files or folders where it is allowed
+BANNED = {
+    "strcpy strcat sprintf vsprintf strtok gets alloca atoi atol atof "
+    "strtol strtoul strtoll strtoull sscanf": (),
+    "malloc calloc realloc free strdup strndup posix_memalign aligned_alloc":
+        ("src/base/mem.c", "examples"),
+    "exit _exit abort": ("cli", "demo", "examples"),
+    "printf fprintf vprintf vfprintf puts fputs putchar putc perror":
+        ("cli", "demo", "examples", "src/base/log.c"),
+}
+
+
+def listed_files():
+    """Paths below ROOT that git tracks or would track, sorted."""
+    try:
+        out = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
+            check=True, capture_output=True).stdout.decode()
+        found = [p for p in out.split("\0") if p]
+    except (OSError, subprocess.CalledProcessError):
+        found = []
+        for folder, dirs, names in os.walk(ROOT):
+            dirs[:] = [d for d in dirs if d not in ("build", ".git")]
+            found += [os.path.relpath(os.path.join(folder, n), ROOT)
+                      for n in names]
+    return sorted(p for p in set(found)
+                  if os.path.isfile(os.path.join(ROOT, p)))
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8",
+              errors="surrogateescape") as f:
+        return f.read()
+
+
+def is_product(path):
+    return path.split("/")[0] in PRODUCT
+
+
+def bare(text):
+    """The C text with comments and literals blanked, lines kept."""
+    def blank(m):
+        return re.sub(r"[^\n]", " ", m.group(0))
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"'
+                  r"|'(?:\\.|[^'\\\n])*'", blank, text, flags=re.S)
+
+
+class Report:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+        self.problems = []
+
+    def run(self, check, *args):
+        before = len(self.problems)
+        skip = check(self, *args)
+        if len(self.problems) > before:
+            self.failed += 1
+        elif skip:
+            self.skipped += 1
+            print(f"skipped {check.__name__}: {skip}")
+        else:
+            self.passed += 1
+
+    def problem(self, where, text):
+        self.problems.append(f"{where}: {text}")
+
+
+# ---- checks: each appends problems; a text as result means skipped ----------
+
+def layers():
+    m = re.search(r"set\(HULL_FOLDERS\s+([^)]*)\)", read("CMakeLists.txt"))
+    return m.group(1).split() + ["cli"]
+
+
+def layering(rep, files):
+    order = layers()
+    for path in files:
+        parts = path.split("/")
+        if not path.endswith(C_FILES) or parts[0] not in ("src", "cli"):
+            continue
+        here = parts[1] if parts[0] == "src" else "cli"
+        if here not in order:
+            rep.problem(path, f"folder '{here}' is not in HULL_FOLDERS")
+            continue
+        for n, line in enumerate(read(path).splitlines(), 1):
+            m = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if not m:
+                continue
+            there = m.group(1).split("/")[0]
+            if m.group(1) == "hull.h":
+                continue
+            if "/" not in m.group(1):
+                rep.problem(f"{path}:{n}", f'"{m.group(1)}" names no folder')
+            elif there not in order:
+                rep.problem(f"{path}:{n}", f"'{there}' is no layer")
+            elif order.index(there) > order.index(here):
+                rep.problem(f"{path}:{n}", f"{here} must not include {there}")
+            elif m.group(1).endswith("_private.h") and there != here:
+                rep.problem(f"{path}:{n}", f"{m.group(1)} is private")
+
+
+def unique_names(rep, files):
+    seen = {}
+    for path in files:
+        if path.endswith(C_FILES) and path.split("/")[0] in ("src", "cli"):
+            base = os.path.basename(path)
+            if base in seen:
+                rep.problem(path, f"same basename as {seen[base]}")
+            seen[base] = path
+
+
+def build_lists(rep, files):
+    """Every source file is named by the CMakeLists.txt of its folder."""
+    for path in files:
+        top = path.split("/")[0]
+        if not path.endswith(".c") or top not in ("src", "cli", "demo",
+                                                  "tests", "examples"):
+            continue
+        folder = os.path.dirname(path)
+        stem = os.path.basename(path)[:-2]
+        while folder and f"{folder}/CMakeLists.txt" not in files:
+            folder = os.path.dirname(folder)
+        listing = read(f"{folder}/CMakeLists.txt" if folder
+                       else "CMakeLists.txt")
+        if not re.search(rf"\b{re.escape(stem)}\b", listing):
+            rep.problem(path, "is in no CMakeLists.txt")
+
+
+def lengths(rep, files):
+    for path in files:
+        if not is_product(path) or not path.endswith(C_FILES):
+            continue
+        lines = read(path).splitlines()
+        if len(lines) > FILE_MAX:
+            rep.problem(path, f"{len(lines)} lines, limit {FILE_MAX}")
+        start = None
+        for n, line in enumerate(lines, 1):
+            if len(line) > LINE_MAX:
+                rep.problem(f"{path}:{n}", f"{len(line)} columns, limit "
+                            f"{LINE_MAX}")
+            if line == "{":
+                start = n
+            elif line.startswith("}") and start:
+                if n - start + 1 > FUNCTION_MAX:
+                    rep.problem(f"{path}:{start}", "function of "
+                                f"{n - start + 1} lines, limit {FUNCTION_MAX}")
+                start = None
+
+
+def white_space(rep, files):
+    for path in files:
+        if not path.endswith(C_FILES + (".py", ".sh", ".def", ".cmake",
+                                        "CMakeLists.txt")):
+            continue
+        text = read(path)
+        if text and not text.endswith("\n"):
+            rep.problem(path, "no newline at the end")
+        for n, line in enumerate(text.split("\n"), 1):
+            if line != line.rstrip():
+                rep.problem(f"{path}:{n}", "space at the end of the line")
+            if "\t" in line:
+                rep.problem(f"{path}:{n}", "tab")
+
+
+def banned_calls(rep, files):
+    rules = [(re.compile(rf"(?<![\w.>])({'|'.join(names.split())})\s*\("),
+              allowed) for names, allowed in BANNED.items()]
+    for path in files:
+        if not is_product(path) or not path.endswith(C_FILES):
+            continue
+        lines = bare(read(path)).splitlines()
+        for pattern, allowed in rules:
+            if any(path == a or path.startswith(a + "/") for a in allowed):
+                continue
+            for n, line in enumerate(lines, 1):
+                m = pattern.search(line)
+                if m and not line.lstrip().startswith("#"):
+                    rep.problem(f"{path}:{n}", f"call of {m.group(1)}")
+
+
+def rows(path, macro):
+    return re.findall(rf"^{macro}\(\s*(\w+)", read(path), re.M)
+
+
+def op_rows(rep, files):
+    """Every op is tested and documented."""
+    words = set()
+    for path in files:
+        if path.startswith("tests/") and path.endswith((".ir", ".c", ".h")):
+            words.update(re.findall(r"(?:\bOP_|= )([a-z_0-9]+)", read(path)))
+    docs = read("docs/ir.md") if "docs/ir.md" in files else ""
+    documented = set(re.findall(r"[a-z_0-9]+", docs))
+    for op in rows("src/ir/ops.def", "OP"):
+        if op not in words:
+            rep.problem("src/ir/ops.def", f"op {op} is in no test")
+        if op not in documented:
+            rep.problem("src/ir/ops.def", f"op {op} is not in docs/ir.md")
+
+
+def option_rows(rep, files):
+    text = read("docs/options.md") if "docs/options.md" in files else ""
+    for key in rows("src/options/options.def", "OPT"):
+        if f"`{key}`" not in text:
+            rep.problem("src/options/options.def",
+                        f"option {key} is not in docs/options.md")
+
+
+def generated_docs(rep, _files):
+    got = subprocess.run([sys.executable, "scripts/gen_docs.py", "--check"],
+                         cwd=ROOT, capture_output=True, text=True)
+    for line in got.stdout.splitlines() + got.stderr.splitlines():
+        rep.problem("scripts/gen_docs.py", line)
+    if got.returncode and not got.stdout and not got.stderr:
+        rep.problem("scripts/gen_docs.py", f"exit {got.returncode}")
+
+
+def declared_symbols():
+    return sorted(re.findall(r"\b(hull_\w+)\s*\(",
+                             "".join(re.findall(r"HULL_API\b[^;{]*?\(",
+                                                bare(read("include/hull.h"))))))
+
+
+def symbols(rep, _files, build, bless):
+    """Header, ledger and library export the same names."""
+    declared = declared_symbols()
+    if bless:
+        old = dict(l.split() for l in read(LEDGER).splitlines()
+                   if l and l[0] != "#") if os.path.exists(
+                       os.path.join(ROOT, LEDGER)) else {}
+        version = re.search(r'VERSION_TEXT "([^"]+)"',
+                            read("include/hull.h")).group(1)
+        with open(os.path.join(ROOT, LEDGER), "w", encoding="ascii") as f:
+            f.write("# Every exported symbol and the version that introduced "
+                    "it.\n# scripts/check.py --bless adds new ones.\n")
+            f.writelines(f"{s} {old.get(s, version)}\n" for s in declared)
+    ledger = [l.split()[0] for l in read(LEDGER).splitlines()
+              if l and l[0] != "#"]
+    for name in sorted(set(declared) ^ set(ledger)):
+        where = "include/hull.h" if name in declared else LEDGER
+        rep.problem(where, f"{name} is declared or listed, not both")
+    library = os.path.join(build, "libhull.so")
+    if not os.path.exists(library):
+        return "libhull.so is not built"
+    out = subprocess.run(["nm", "-D", "--defined-only", library], check=True,
+                         capture_output=True, text=True).stdout
+    exported = {f[2].split("@")[0] for f in map(str.split, out.splitlines())
+                if len(f) == 3 and f[1] != "A"}
+    for name in sorted(exported ^ set(declared)):
+        rep.problem("libhull.so", f"{name} is "
+                    + ("exported but not declared" if name in exported
+                       else "declared but not exported"))
+    return None
+
+
+def header_alone(rep, _files):
+    for suffix, compiler, std in ((".c", "gcc", "c17"), (".cc", "g++",
+                                                         "c++17")):
+        with tempfile.NamedTemporaryFile("w", suffix=suffix) as f:
+            f.write('#include "hull.h"\n#include "hull.h"\n')
+            f.flush()
+            got = subprocess.run(
+                [compiler, f"-std={std}", "-Wall", "-Wextra", "-pedantic",
+                 "-Werror", "-fsyntax-only", "-Iinclude", f.name], cwd=ROOT,
+                capture_output=True, text=True)
+        if got.returncode:
+            rep.problem("include/hull.h", f"alone as {std}: {got.stderr}")
+
+
+def spdx(rep, files):
+    for path in files:
+        name = os.path.basename(path)
+        if not path.endswith(C_FILES + (".def", ".py", ".sh", ".cmake")) and \
+                name not in ("CMakeLists.txt", "Makefile"):
+            continue
+        head = "\n".join(read(path).splitlines()[:4])
+        if "SPDX-License-Identifier: Apache-2.0" not in head:
+            rep.problem(path, "no SPDX line")
+
+
+def machine_paths(rep, files):
+    """No folder of the author's machine, in text and in binary files."""
+    pattern = re.compile(r"(?<![\w.])/(?:" + "|".join(
+        ("work", "root", r"home/\w+", "opt" + "/hullpy")) + r")/")
+    for path in files:
+        for n, line in enumerate(read(path).split("\n"), 1):
+            m = pattern.search(line)
+            if m:
+                rep.problem(f"{path}:{n}", f"path of a machine: {m.group(0)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
+    parser.add_argument("--bless", action="store_true")
+    args = parser.parse_args()
+    files = listed_files()
+    rep = Report()
+    for check in (layering, unique_names, build_lists, lengths, white_space,
+                  banned_calls, op_rows, option_rows, generated_docs,
+                  header_alone, spdx, machine_paths):
+        rep.run(check, files)
+    rep.run(symbols, files, args.build, args.bless)
+    for line in rep.problems:
+        print(line)
+    print(f"{rep.passed} passed, {rep.failed} failed, {rep.skipped} skipped")
+    return 1 if rep.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: 2026 The Hull authors
+"""Make the hostile files that every build replays: make_corpus.py FOLDER
+
+From each seed: the seed, truncations, flipped bits, lengths and offsets
+overwritten with extreme values, pieces removed, repeated and swapped. A fixed
+random sequence makes the files the same everywhere.
+"""
+import glob
+import os
+import random
+import struct
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+PER_SEED = 40
+
+# target -> patterns of seed files, relative to the repository
+SEEDS = {
+    "npy": ["tests/data/npy/*", "demo/test.npz"],
+}
+
+
+def truncate(rng, data):
+    return data[:rng.randrange(len(data))]
+
+
+def flip(rng, data):
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
+    return bytes(out)
+
+
+def overwrite(rng, data):
+    """An integer that a reader may trust becomes extreme."""
+    size, code = rng.choice(((1, "B"), (2, "H"), (4, "I"), (8, "Q")))
+    value = rng.choice((0, 1, 1 << (8 * size - 1), (1 << 8 * size) - 1,
+                        (1 << (8 * size - 1)) - 1))
+    # Headers and directories are at both ends of our formats.
+    span = min(len(data), 4096)
+    at = rng.randrange(span)
+    if rng.random() < 0.5:
+        at = len(data) - span + at
+    return data[:at] + struct.pack("<" + code, value) + data[at + size:]
+
+
+def remove(rng, data):
+    at = rng.randrange(len(data))
+    return data[:at] + data[at + rng.randrange(1, 64):]
+
+
+def repeat(rng, data):
+    at = rng.randrange(len(data))
+    piece = data[at:at + rng.randrange(1, 64)]
+    return data[:at] + piece * rng.choice((2, 3, 50)) + data[at:]
+
+
+def text_digits(rng, data):
+    """Numbers in JSON and text headers become huge, negative or odd."""
+    spots = [i for i, b in enumerate(data[:65536]) if 48 <= b <= 57]
+    if not spots:
+        return flip(rng, data)
+    at = rng.choice(spots)
+    value = rng.choice((b"-1", b"18446744073709551615", b"9" * 30, b"1e308",
+                        b"9223372036854775807", b"0", b"NaN", b"[" * 2000))
+    return data[:at] + value + data[at + 1:]
+
+
+MUTATIONS = (truncate, flip, flip, overwrite, overwrite, remove, repeat,
+             text_digits)
+
+
+def write(folder, name, data):
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(data)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.split("\n\n")[0])
+    total = 0
+    for target, patterns in SEEDS.items():
+        folder = os.path.join(sys.argv[1], target)
+        os.makedirs(folder, exist_ok=True)
+        for old in os.listdir(folder):
+            os.remove(os.path.join(folder, old))
+        seeds = sorted(p for pattern in patterns
+                       for p in glob.glob(os.path.join(ROOT, pattern)))
+        if not seeds:
+            sys.exit(f"no seed for target {target}")
+        write(folder, "empty", b"")
+        for seed in seeds:
+            with open(seed, "rb") as f:
+                data = f.read()
+            name = os.path.basename(seed)
+            rng = random.Random(name)
+            write(folder, name, data)
+            for i in range(PER_SEED):
+                mutate = MUTATIONS[i % len(MUTATIONS)]
+                write(folder, f"{name}.{i:02}.{mutate.__name__}",
+                      mutate(rng, data))
+            total += PER_SEED + 1
+    print(f"{total} files")
+
+
+if __name__ == "__main__":
+    main()
