@@ -4,6 +4,7 @@
  * tensor.c - what reference kernels share: sizes, broadcast strides, walking a
  * multi-index, concrete attribute values, scratch tensors.
  */
+#include "ir/dims.h"
 #include "ops/op.h"
 
 #include <inttypes.h>
@@ -53,62 +54,15 @@ bool index_next(int64_t *index, const int64_t *shape, uint32_t rank)
     return false;
 }
 
-/* Attribute values may be negative (slice ends, pads), which dim_eval refuses.
- * `budget` bounds the visits of a hostile, heavily shared expression. */
-static bool eval_signed(int64_t *out, const dim_env *env, dim d,
-                        uint32_t *budget)
-{
-    const dim_node *e = NULL;
-    int64_t a = 0, b = 0, off = 0;
-
-    if (dim_is_int(env->m, d, out))
-        return true;
-    e = dim_get(env->m, d);
-    if (!e || *budget == 0)
-        return false;
-    --*budget;
-    if (e->op == DIM_SYM || e->op == DIM_BCAST)
-        return dim_eval(out, env, d) == HULL_OK;
-    if (!eval_signed(&a, env, e->a, budget) ||
-        !eval_signed(&b, env, e->b, budget))
-        return false;
-    switch (e->op) {
-    case DIM_ADD:
-        return add_i64(out, a, b);
-    case DIM_MUL:
-        return mul_i64(out, a, b);
-    case DIM_DIV:
-    case DIM_MOD:
-        if (b == 0 || (b == -1 && a == INT64_MIN))
-            return false;
-        off = a % b != 0 && (a % b < 0) != (b < 0); /* round down */
-        *out = e->op == DIM_DIV ? a / b - off : a % b + off * b;
-        return true;
-    case DIM_MIN:
-        *out = a < b ? a : b;
-        return true;
-    case DIM_MAX:
-        *out = a > b ? a : b;
-        return true;
-    default:
-        return false;
-    }
-}
-
+/* Attribute values may be negative: slice ends, pads. */
 static hull_status eval_dim(int64_t *out, const dim_env *env, dim d)
 {
-    uint32_t budget = 1024;
-    hull_status st;
-
     *out = d;
-    if (d >= 0 || (env && dim_is_int(env->m, d, out)))
+    if (d >= 0)
         return HULL_OK;
     if (!env)
         return fail(HULL_ESHAPE, "a symbolic dim needs the sizes of a run");
-    st = dim_eval(out, env, d);
-    if (st != HULL_OK && eval_signed(out, env, d, &budget))
-        st = HULL_OK;
-    return st;
+    return dim_eval_value(out, env, d);
 }
 
 hull_status eval_dims(eval_ctx *cx, const node *n, const char *name,
