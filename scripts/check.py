@@ -18,7 +18,8 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 C_FILES = (".c", ".h")
-PRODUCT = ("src", "cli", "include", "demo", "examples")
+PROGRAMS = ("demo", "bench", "examples")
+PRODUCT = ("src", "cli", "include") + PROGRAMS
 FILE_MAX, FUNCTION_MAX, LINE_MAX = 1000, 120, 80
 LEDGER = "tests/abi/hull.syms"
 
@@ -27,10 +28,10 @@ BANNED = {
     "strcpy strcat sprintf vsprintf strtok gets alloca atoi atol atof "
     "strtol strtoul strtoll strtoull sscanf": (),
     "malloc calloc realloc free strdup strndup posix_memalign aligned_alloc":
-        ("src/base/mem.c", "examples"),
-    "exit _exit abort": ("cli", "demo", "examples"),
+        ("src/base/mem.c",),
+    "exit _exit abort": ("cli",) + PROGRAMS,
     "printf fprintf vprintf vfprintf puts fputs putchar putc perror":
-        ("cli", "demo", "examples", "src/base/log.c"),
+        ("cli", "src/base/log.c") + PROGRAMS,
 }
 
 
@@ -137,8 +138,7 @@ def build_lists(rep, files):
     """Every source file is named by the CMakeLists.txt of its folder."""
     for path in files:
         top = path.split("/")[0]
-        if not path.endswith(".c") or top not in ("src", "cli", "demo",
-                                                  "tests", "examples"):
+        if not path.endswith(".c") or top not in PRODUCT + ("tests",):
             continue
         folder = os.path.dirname(path)
         stem = os.path.basename(path)[:-2]
@@ -219,6 +219,21 @@ def op_rows(rep, files):
             rep.problem("src/ir/ops.def", f"op {op} is in no test")
         if op not in documented:
             rep.problem("src/ir/ops.def", f"op {op} is not in docs/ir.md")
+
+
+def table_files(rep, files):
+    """A row of a table has its file, and a pass its golden test."""
+    for family in sorted(set(re.findall(r"^OP\(\w+,\s*(\w+)",
+                                        read("src/ir/ops.def"), re.M))):
+        if f"src/ops/{family}.c" not in files:
+            rep.problem("src/ir/ops.def", f"no src/ops/{family}.c")
+    for name in rows("src/passes/passes.def", "PASS"):
+        for want in (f"src/passes/{name}.c", f"tests/passes/{name}.ir"):
+            if want not in files:
+                rep.problem("src/passes/passes.def", f"no {want}")
+    for name in rows("src/backend/backends.def", "BACKEND"):
+        if f"src/backend/{name}/{name}.c" not in files:
+            rep.problem("src/backend/backends.def", f"no {name}/{name}.c")
 
 
 def option_rows(rep, files):
@@ -320,8 +335,8 @@ def main():
     files = listed_files()
     rep = Report()
     for check in (layering, unique_names, build_lists, lengths, white_space,
-                  banned_calls, op_rows, option_rows, generated_docs,
-                  header_alone, spdx, machine_paths):
+                  banned_calls, op_rows, table_files, option_rows,
+                  generated_docs, header_alone, spdx, machine_paths):
         rep.run(check, files)
     rep.run(symbols, files, args.build, args.bless)
     for line in rep.problems:
