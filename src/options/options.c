@@ -122,6 +122,7 @@ static hull_status find_row(int *out, const char *key)
 {
     int best = 0;
 
+    *out = 0;
     for (int i = 0; i < OPT_COUNT; i++) {
         if (strcmp(rows[i].key, key) == 0) {
             *out = i;
