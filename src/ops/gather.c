@@ -107,6 +107,8 @@ static hull_status take_eval(const node *n, const tensor *x, const tensor *idx,
     size = x->shape[axis];
     outer = data_product(x->shape, 0, axis);
     inner = data_product(x->shape, axis + 1, x->rank);
+    if (inner == 0 || count == 0)
+        outer = 0; /* nothing to move, however large it claims to be */
     TRY(data_want_numel(n, out, outer * count * inner));
     /* All indices are checked, also when there is nothing to move. */
     for (int64_t i = 0; i < count; i++) {
@@ -171,6 +173,8 @@ static hull_status nd_eval(const node *n, const tensor *x, const tensor *idx,
                         "%s: batch dim %u is %" PRId64 " and %" PRId64,
                         node_what(n, what), i, x->shape[i], idx->shape[i]);
     }
+    if (run == 0 && depth == 0)
+        return data_want_numel(n, out, 0);
     TRY(data_want_numel(n, out, outer * per * run));
     for (int64_t i = 0; i < outer * per; i++) {
         int64_t from = i / per * block, k;

@@ -188,6 +188,8 @@ static hull_status nd_eval(const node *n, const tensor *idx,
     int64_t count = data_product(idx->shape, 0, idx->rank - 1);
     int64_t run = data_product(out->shape, (uint32_t)depth, out->rank);
 
+    if (run == 0 && depth == 0)
+        return data_want_numel(n, upd, 0);
     TRY(data_want_numel(n, upd, count * run));
     for (int64_t i = 0; i < count; i++) {
         int64_t at = 0, k;

@@ -15,20 +15,17 @@
 #define FAR_END (INT64_MAX / 2)
 #define FAR_BEGIN (INT64_MIN / 2)
 
-static bool at_least(const ir *m, dim d, int64_t bound)
+/* max(d, bound), or the one of them that provably is it. */
+static dim floor_at(ir *m, dim d, int64_t bound)
 {
     int64_t lo, hi;
 
-    dim_range(m, d, &lo, &hi);
-    return lo >= bound;
-}
-
-/* max(d, bound), or d when that is provable. */
-static dim floor_at(ir *m, dim d, int64_t bound)
-{
-    if (d == DIM_UNKNOWN || at_least(m, d, bound))
+    if (d == DIM_UNKNOWN)
         return d;
-    return dim_max(m, d, dim_int(m, bound));
+    dim_range(m, d, &lo, &hi);
+    if (lo >= bound)
+        return d;
+    return hi <= bound ? dim_int(m, bound) : dim_max(m, d, dim_int(m, bound));
 }
 
 /* min(d, limit), or the one of them that provably is it. */
@@ -82,6 +79,7 @@ static dim slice_size(ir *m, dim size, dim start, dim end, int64_t step)
         return DIM_UNKNOWN;
     len = floor_at(m, len, 0);
     step = step < 0 ? -step : step;
+    step = step > FAR_END ? FAR_END : step; /* longer than any size */
     return step == 1 ? len : dim_ceil_div(m, len, dim_int(m, step));
 }
 

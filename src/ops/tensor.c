@@ -13,6 +13,10 @@ int64_t tensor_numel(const tensor *t)
 {
     int64_t numel = 1;
 
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (t->shape[i] == 0)
+            return 0; /* also beside sizes whose product overflows */
+    }
     for (uint32_t i = 0; i < t->rank; i++)
         numel *= t->shape[i];
     return numel;
@@ -40,7 +44,8 @@ void tensor_broadcast_strides(const tensor *t, const int64_t *shape,
             continue;
         if (t->shape[own] != 1 || shape[i] == 1)
             out[i] = stride;
-        stride *= t->shape[own];
+        if (!mul_i64(&stride, stride, t->shape[own]))
+            stride = 0; /* only beside a size 0: nothing is walked */
     }
 }
 

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct entry {
@@ -67,13 +66,41 @@ static uint64_t key_of(const tensor *t, int64_t i, bool largest)
     return largest ? key : ~key;
 }
 
-static int entry_order(const void *a, const void *b)
+/* x belongs in front of y. */
+static bool before(entry x, entry y)
 {
-    const entry *x = a, *y = b;
+    return x.key != y.key ? x.key > y.key : x.at < y.at;
+}
 
-    if (x->key != y->key)
-        return x->key > y->key ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+/* Heap of n entries with the last of the order on top: e[at] sinks. */
+static void sink(entry *e, int64_t at, int64_t n)
+{
+    entry moving = e[at];
+    int64_t child;
+
+    while ((child = 2 * at + 1) < n) {
+        if (child + 1 < n && before(e[child], e[child + 1]))
+            child++;
+        if (!before(moving, e[child]))
+            break;
+        e[at] = e[child];
+        at = child;
+    }
+    e[at] = moving;
+}
+
+/* Heap sort: needs no memory and no order is bad for it. */
+static void sort(entry *e, int64_t n)
+{
+    for (int64_t i = n / 2; i > 0; i--)
+        sink(e, i - 1, n);
+    for (int64_t i = n - 1; i > 0; i--) {
+        entry last = e[0];
+
+        e[0] = e[i];
+        e[i] = last;
+        sink(e, 0, i);
+    }
 }
 
 hull_status topk_eval(eval_ctx *cx, const node *n, const tensor *in,
@@ -96,6 +123,8 @@ hull_status topk_eval(eval_ctx *cx, const node *n, const tensor *in,
     shape[axis] = k;
     TRY(data_want_shape(n, &out[0], shape, in->rank));
     TRY(data_want_shape(n, &out[1], shape, in->rank));
+    if (tensor_numel(&out[0]) == 0)
+        return HULL_OK;
     e = arena_array(cx->scratch, (size_t)size, sizeof(*e));
     if (e == NULL)
         return fail_oom((size_t)size * sizeof(*e));
@@ -108,7 +137,7 @@ hull_status topk_eval(eval_ctx *cx, const node *n, const tensor *in,
             e[i].at = (o * size + i) * inner + j;
             e[i].key = key_of(in, e[i].at, largest);
         }
-        qsort(e, (size_t)size, sizeof(*e), entry_order);
+        sort(e, size);
         for (int64_t i = 0; i < k; i++) {
             int64_t to = (o * k + i) * inner + j;
 
