@@ -226,6 +226,9 @@ static void test_sdpa_values(void **state)
     case_want(c, "f32[1,2,3]", V(0, 0, 0, 0, 0, 0));
     c = sdpa_case("1,2,2", "1,0,2", "1,0,3");
     case_want(c, "f32[1,2,3]", V(0, 0, 0, 0, 0, 0));
+    /* One batch of keys for two of queries. */
+    c = sdpa_case("2,1,1,1", "1,1,2,1", "1,1,2,1");
+    case_want(c, "f32[2,1,1,1]", V(-0.125, -0.17644626));
     c = sdpa_case("0,2,2", "0,3,2", "0,3,3");
     case_want(c, "f32[0,2,3]", V(0));
     c = case_new(OP_sdpa);
