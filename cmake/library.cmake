@@ -11,6 +11,9 @@ target_include_directories(hull_shared INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_options(hull_shared PRIVATE
   "LINKER:--version-script=${HULL_MAP}")
+if(NOT HULL_SANITIZE)
+  target_link_options(hull_shared PRIVATE "LINKER:--no-undefined")
+endif()
 set_target_properties(hull_shared PROPERTIES
   OUTPUT_NAME hull
   EXPORT_NAME hull

@@ -17,9 +17,9 @@ import sys
 import xml.etree.ElementTree as xml
 
 SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped\s*$", re.M)
-CMOCKA = {"passed": r"\[  PASSED  \] (\d+) test",
-          "failed": r"\[  FAILED  \] (?:\w+: )?(\d+) test",
-          "skipped": r"\[  SKIPPED \] (?:\w+: )?(\d+) test"}
+CMOCKA = {"passed": r"\[  PASSED  \] (?:[^\n:]+: )?(\d+) test",
+          "failed": r"\[  FAILED  \] (?:[^\n:]+: )?(\d+) test",
+          "skipped": r"\[  SKIPPED \] (?:[^\n:]+: )?(\d+) test"}
 
 
 def count(log, state):
