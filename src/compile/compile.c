@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * compile.c - the driver: an imported graph becomes a plan. plan_compile reads
+ * like the picture in ARCHITECTURE.md.
+ */
+#include "compile/compile.h"
+
+#include <string.h>
+
+static str plan_str(plan *p, str s)
+{
+    char *copy = arena_strndup(&p->m->a, s.p, s.n);
+
+    if (copy == NULL)
+        ir_fail(p->m, fail_oom(s.n));
+    return (str){copy, copy != NULL ? s.n : 0};
+}
+
+static hull_status plan_new(plan **out)
+{
+    plan *p = mem_calloc(1, sizeof *p);
+    hull_status st = HULL_OK;
+
+    *out = NULL;
+    if (p == NULL)
+        return fail_oom(sizeof *p);
+    TRY_OUT(ir_new(&p->m));
+    TRY_OUT(ir_new(&p->recipes));
+    *out = p;
+    return HULL_OK;
+out:
+    plan_free(p);
+    return st;
+}
+
+void plan_free(plan *p)
+{
+    if (p == NULL)
+        return;
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        engine_unref(p->blocks[i].e);
+    ir_free(p->recipes);
+    ir_free(p->m);
+    mem_free(p);
+}
+
+/* ---- what the binding needs to know of the holes ----------------------------- */
+
+static hull_status hole_shape(plan_hole *h, const front_hole *fh)
+{
+    uint64_t numel = 1;
+
+    h->dtype = fh->type.dtype;
+    h->rank = fh->type.rank;
+    for (uint32_t i = 0; i < h->rank; i++) {
+        h->shape[i] = fh->type.dims[i];
+        if (h->shape[i] < 0 || !mul_u64(&numel, numel, (uint64_t)h->shape[i]))
+            return fail(HULL_ESHAPE, "hole '%.*s' has no fixed shape",
+                        STR_ARG(fh->name));
+    }
+    if (!dtype_bytes(&h->n_bytes, h->dtype, numel))
+        return fail(HULL_ESHAPE, "hole '%.*s' is too large",
+                    STR_ARG(fh->name));
+    return HULL_OK;
+}
+
+/* A kept constant's bytes stay with the plan, with a stripped module too. */
+static hull_status keep_value(plan *p, plan_hole *h, const front_model *fm,
+                              bool by_user)
+{
+    const weight_entry *e = weights_find(fm->native, h->name);
+    void *copy;
+
+    if (e == NULL || weights_storage(fm->native, e)->absent) {
+        if (by_user)
+            return fail(HULL_EINVAL,
+                        "keep=%.*s: the model file holds no value for it",
+                        STR_ARG(h->name));
+        return HULL_OK;
+    }
+    copy = arena_alloc(&p->m->a, h->n_bytes);
+    if (copy == NULL)
+        return fail_oom(h->n_bytes);
+    TRY(weights_read(fm->native, e, copy));
+    h->kept_value = copy;
+    h->kept = true;
+    return HULL_OK;
+}
+
+static hull_status copy_recipes(plan *p, plan_hole *h, const front_hole *fh)
+{
+    h->n_recipes = fh->n_recipes;
+    h->recipes = arena_array(&p->m->a, fh->n_recipes, sizeof *h->recipes);
+    h->tiers = arena_array(&p->m->a, fh->n_recipes, sizeof *h->tiers);
+    if (h->recipes == NULL || h->tiers == NULL)
+        return fail_oom(fh->n_recipes * sizeof *h->recipes);
+    for (uint32_t i = 0; i < fh->n_recipes; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "r%u", p->recipes->n_graphs);
+        h->tiers[i] = fh->tiers[i];
+        h->recipes[i] = graph_copy(p->recipes, fh->recipes[i], str_of(name));
+        if (h->recipes[i] == NULL)
+            return ir_status(p->recipes);
+    }
+    return HULL_OK;
+}
+
+static hull_status copy_hole(plan *p, plan_hole *h, const front_hole *fh,
+                             const front_model *fm, const options *o)
+{
+    bool by_user = option_lists(o, OPT_keep, fh->name);
+
+    h->name = plan_str(p, fh->name);
+    h->reason = plan_str(p, str_of(fh->reason));
+    h->derived = fh->derived;
+    h->n_names = fh->n_names;
+    h->names = arena_array(&p->m->a, fh->n_names, sizeof *h->names);
+    if (h->names == NULL)
+        return fail_oom(fh->n_names * sizeof *h->names);
+    for (uint32_t i = 0; i < fh->n_names; i++)
+        h->names[i] = plan_str(p, fh->names[i]);
+    TRY(hole_shape(h, fh));
+    TRY(copy_recipes(p, h, fh));
+    if (fh->kept || by_user)
+        TRY(keep_value(p, h, fm, by_user));
+    return ir_status(p->m);
+}
+
+static hull_status copy_holes(plan *p, const front_model *fm,
+                              const options *o)
+{
+    p->holes = arena_array(&p->m->a, fm->n_holes, sizeof *p->holes);
+    p->unread = arena_array(&p->m->a, fm->n_unread, sizeof *p->unread);
+    if (p->holes == NULL || p->unread == NULL)
+        return fail_oom(fm->n_holes * sizeof *p->holes);
+    for (uint32_t i = 0; i < fm->n_holes; i++)
+        TRY(copy_hole(p, &p->holes[i], &fm->holes[i], fm, o));
+    p->n_holes = fm->n_holes;
+    for (uint32_t i = 0; i < fm->n_unread; i++)
+        p->unread[i] = plan_str(p, fm->unread[i]);
+    p->n_unread = fm->n_unread;
+    return ir_status(p->m);
+}
+
+/* Names of results: the value's own; "output_<i>" where it has none or shares
+ * it with another result. */
+static str output_name(plan *p, const graph *g, uint32_t i)
+{
+    str name = graph_value(g, g->body->results[i])->name;
+    char made[32];
+
+    for (uint32_t k = 0; k < g->body->n_results; k++)
+        if (k != i &&
+            str_eq(name, graph_value(g, g->body->results[k])->name))
+            name.n = 0;
+    if (name.n > 0)
+        return plan_str(p, name);
+    snprintf(made, sizeof made, "output_%u", i);
+    return plan_str(p, str_of(made));
+}
+
+static hull_status copy_interface(plan *p, const graph *g)
+{
+    p->inputs = arena_array(&p->m->a, g->body->n_params, sizeof *p->inputs);
+    p->outputs = arena_array(&p->m->a, g->body->n_results,
+                             sizeof *p->outputs);
+    if (p->inputs == NULL || p->outputs == NULL)
+        return fail_oom(sizeof *p->inputs);
+    for (uint32_t i = 0; i < g->body->n_params; i++)
+        p->inputs[i] = plan_str(p, graph_value(g, g->body->params[i])->name);
+    for (uint32_t i = 0; i < g->body->n_results; i++)
+        p->outputs[i] = output_name(p, g, i);
+    return ir_status(p->m);
+}
+
+/* ---- blocks to engines ---------------------------------------------------------- */
+
+hull_status plan_engine(engine **out, bool *out_hit, str text, device *d,
+                        const devices *ds, cache *c)
+{
+    hull_status st = HULL_OK;
+    cache_key key = {0};
+    cache_entry entry = {0};
+    container_writer *w = NULL;
+    ir *m = NULL;
+    buf target;
+
+    *out = NULL;
+    *out_hit = false;
+    TRY_OUT(device_target(&target, ds, d));
+    TRY_OUT(cache_key_make(&key, str_of(d->be->name), buf_view(&target),
+                           ds->options, text));
+    if (c != NULL)
+        cache_get(&entry, out_hit, c, &key);
+    if (*out_hit) {
+        TRY_OUT(engine_read(out, entry.c));
+        goto out;
+    }
+    TRY_OUT(ir_parse(&m, text, NULL));
+    TRY_OUT(engine_build(out, m->graphs[0], &key, d, ds->options));
+    if (c == NULL)
+        goto out;
+    cache_count_build(c);
+    TRY_OUT(engine_write(&w, *out));
+    cache_put(c, &key, w);
+out:
+    if (st != HULL_OK) {
+        engine_unref(*out);
+        *out = NULL;
+    }
+    container_writer_free(w);
+    ir_free(m);
+    cache_entry_close(&entry);
+    cache_key_fini(&key);
+    buf_fini(&target);
+    return st;
+}
+
+/* Module hole of each of the block's holes, in the block's canonical order. */
+static hull_status map_holes(plan *p, plan_block *b, graph *g)
+{
+    const str *names = graph_holes(g, &b->n_holes);
+
+    TRY(ir_status(g->m));
+    b->holes = arena_array(&p->m->a, b->n_holes, sizeof *b->holes);
+    if (b->holes == NULL)
+        return fail_oom(b->n_holes * sizeof *b->holes);
+    for (uint32_t i = 0; i < b->n_holes; i++) {
+        uint32_t k = 0;
+
+        while (k < p->n_holes && !str_eq(p->holes[k].name, names[i]))
+            k++;
+        if (k == p->n_holes)
+            return fail(HULL_EINTERNAL, "hole '%.*s' is not in the module",
+                        STR_ARG(names[i]));
+        b->holes[i] = k;
+    }
+    return HULL_OK;
+}
+
+static engine *same_engine(const plan *p, const plan_block *b)
+{
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        if (str_eq(p->blocks[i].backend, b->backend) &&
+            str_eq(p->blocks[i].text, b->text))
+            return engine_ref(p->blocks[i].e);
+    return NULL;
+}
+
+static hull_status compile_block(plan *p, plan_block *b, graph *g,
+                                 const devices *ds, cache *c)
+{
+    hull_status st = HULL_OK;
+    device *d = devices_find(ds, g->backend);
+    buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    if (d == NULL)
+        TRY_OUT(fail(HULL_EINTERNAL, "block '%.*s' has no device",
+                     STR_ARG(g->name)));
+    b->n_nodes = graph_n_nodes(g);
+    b->backend = plan_str(p, g->backend);
+    TRY_OUT(map_holes(p, b, g));
+    TRY_OUT(graph_canonical_text(&text, g));
+    b->text = plan_str(p, buf_view(&text));
+    TRY_OUT(ir_status(p->m));
+    b->e = same_engine(p, b);
+    if (b->e == NULL)
+        TRY_OUT(plan_engine(&b->e, &b->hit, b->text, d, ds, c));
+out:
+    buf_fini(&text);
+    return st;
+}
+
+/* The call graph without the blocks' bodies: they live on as texts. */
+static hull_status copy_main(plan *p, const ir *blocks)
+{
+    const graph *main = ir_find(blocks, str_of("main"));
+
+    if (main == NULL)
+        return fail(HULL_EINTERNAL, "the partition has no main graph");
+    p->main = graph_copy(p->m, main, str_of("main"));
+    return ir_status(p->m);
+}
+
+static hull_status compile_blocks(plan *p, const ir *blocks,
+                                  const devices *ds, cache *c)
+{
+    uint32_t n = 0;
+
+    p->blocks = arena_array(&p->m->a, blocks->n_graphs, sizeof *p->blocks);
+    if (p->blocks == NULL)
+        return fail_oom(blocks->n_graphs * sizeof *p->blocks);
+    for (;; n++) {
+        char name[32];
+        graph *g;
+
+        snprintf(name, sizeof name, "b%u", n);
+        g = ir_find(blocks, str_of(name));
+        if (g == NULL)
+            return HULL_OK;
+        TRY(note(compile_block(p, &p->blocks[n], g, ds, c), "block %u", n));
+        p->n_blocks = n + 1;
+    }
+}
+
+/* The text as imported, before any pass: what a model given to a later refit
+ * must equal. */
+static hull_status take_imported_text(plan *p, graph *g)
+{
+    hull_status st = HULL_OK;
+    buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    TRY_OUT(graph_canonical_text(&text, g));
+    p->imported = plan_str(p, buf_view(&text));
+    st = ir_status(p->m);
+out:
+    buf_fini(&text);
+    return st;
+}
+
+hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
+                         cache *c)
+{
+    uint64_t start = time_ns();
+    hull_status st = HULL_OK;
+    plan *p = NULL;
+    ir *work = NULL, *blocks = NULL;
+    graph *g;
+
+    *out = NULL;
+    TRY(plan_new(&p));
+    TRY_OUT(ir_new(&work));
+    g = graph_copy(work, fm->g, str_of("main"));
+    TRY_OUT(ir_status(work));
+    TRY_OUT(take_imported_text(p, g));
+    TRY_OUT(copy_holes(p, fm, ds->options));
+    TRY_OUT(copy_interface(p, g));
+    TRY_OUT(passes_run(STAGE_GRAPH, g));
+    graph_canonical_order(g);
+    TRY_OUT(partition(p, &blocks, g, ds));
+    TRY_OUT(compile_blocks(p, blocks, ds, c));
+    TRY_OUT(copy_main(p, blocks));
+    p->format = plan_str(p, str_of(fm->format));
+    p->producer = plan_str(p, fm->producer);
+    p->compile_seconds = (double)(time_ns() - start) * 1e-9;
+    TRY_OUT(ir_status(p->m));
+    *out = p;
+    p = NULL;
+out:
+    ir_free(blocks);
+    ir_free(work);
+    plan_free(p);
+    return st;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * compile.h - from a model file to a plan: the immutable part of a module.
+ *
+ *   import (front) -> passes -> partition -> for each distinct block:
+ *   key -> cache, or lower and split -> engine
+ *
+ * A plan holds no weight. What it knows of them is the binding table: for each
+ * hole, the checkpoint names that are its value, or recipes that make it.
+ */
+#ifndef HULL_COMPILE_H
+#define HULL_COMPILE_H
+
+#include "engine/engine.h"
+#include "front/front.h"
+#include "passes/pass.h"
+
+/* ---- devices.c: the backends of one module, opened --------------------------- */
+
+typedef struct devices {
+    device **d;          /* in order of preference; the last one is ref */
+    uint32_t n;
+    pool *pool;
+    options *options;    /* a copy */
+} devices;
+hull_status devices_open(devices *out, const options *o) MUST_CHECK;
+void devices_close(devices *ds);
+/* NULL when the backend is not among them. */
+device *devices_find(const devices *ds, str backend);
+/* Text of a device's target, or the forced one (option target). */
+hull_status device_target(buf *out, const devices *ds, const device *d)
+    MUST_CHECK;
+
+/* ---- the plan ---------------------------------------------------------------- */
+
+/* One hole of the module. Strings and graphs live in the plan's ir. */
+typedef struct plan_hole {
+    str name;
+    hull_dtype dtype;
+    uint32_t rank;
+    int64_t shape[HULL_MAX_RANK];
+    uint64_t n_bytes;
+    str *names;          /* the tie: all must hold equal bytes */
+    uint32_t n_names;
+    graph **recipes;     /* in plan->recipes */
+    uint8_t *tiers;
+    uint32_t n_recipes;
+    bool derived;        /* never bind by name alone */
+    bool kept;           /* may keep kept_value when a checkpoint lacks it */
+    const void *kept_value; /* n_bytes; NULL = the module has no value */
+    str reason;
+} plan_hole;
+
+/* One call of an engine. */
+typedef struct plan_block {
+    str backend;
+    str text;            /* canonical */
+    engine *e;           /* shared between blocks with equal keys */
+    uint32_t *holes;     /* the engine's hole i is the module's holes[i] */
+    uint32_t n_holes;
+    uint32_t n_nodes;
+    bool hit;            /* came out of the cache */
+    bool rebuilt;        /* loaded module: its target was absent here */
+} plan_block;
+
+/* Why a node runs on a less preferred backend. */
+typedef struct plan_fallback {
+    str node, op, reason;
+} plan_fallback;
+
+typedef struct plan {
+    ir *m;
+    graph *main;         /* @main: only `call @b<i>` nodes, one per block */
+    str imported;        /* canonical text before any pass */
+    ir *recipes;
+    plan_hole *holes;
+    uint32_t n_holes;
+    plan_block *blocks;
+    uint32_t n_blocks;
+    str *unread;         /* names a checkpoint may have and nobody reads */
+    uint32_t n_unread;
+    str *inputs, *outputs; /* names; counts as main's params and results */
+    plan_fallback *fallbacks;
+    uint32_t n_fallbacks;
+    str format, producer;
+    double import_seconds, compile_seconds;
+} plan;
+
+/* ---- compile.c: the driver ---------------------------------------------------- */
+
+/* Compiles an imported model. cache may be NULL. fm is not changed, but its
+ * kept constants are read. */
+hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
+                         cache *c) MUST_CHECK;
+void plan_free(plan *p);
+/* An engine for a block's canonical text: from the cache, or built. */
+hull_status plan_engine(engine **out, bool *out_hit, str text, device *d,
+                        const devices *ds, cache *c) MUST_CHECK;
+
+/* ---- partition.c --------------------------------------------------------------- */
+
+/* Cuts a graph into blocks by why_not, minimum size and forced fallback.
+ * Fills *out with graphs @b0.. (holes named as in g) and @main in one new ir;
+ * fallbacks go to p. HULL_EUNSUPPORTED with require_full lists the nodes. */
+hull_status partition(plan *p, ir **out, graph *g, const devices *ds)
+    MUST_CHECK;
+
+/* ---- plan_file.c: the plan's sections of a module file ------------------------- */
+
+hull_status plan_write(container_writer *w, const plan *p) MUST_CHECK;
+/* Engines whose target is absent here are rebuilt from their text, through the
+ * cache; plan_block.rebuilt tells. Everything is parsed and checked. */
+hull_status plan_read(plan **out, container *c, const devices *ds, cache *ch)
+    MUST_CHECK;
+
+/* ---- explain.c ------------------------------------------------------------------ */
+
+hull_status plan_explain(buf *out, const front_model *fm, const devices *ds,
+                         cache *c, bool json) MUST_CHECK;
+
+/* ---- bind.c: a checkpoint's tensors for the holes ------------------------------ */
+
+typedef enum bound_kind {
+    BOUND_ENTRY,         /* the tensor is the value */
+    BOUND_RECIPE,        /* a recipe makes it */
+    BOUND_KEPT,          /* the module's kept constant */
+    BOUND_PREVIOUS       /* what the current weight set has (allow_missing) */
+} bound_kind;
+
+typedef struct bound_hole {
+    bound_kind kind;
+    const weight_entry *entry; /* BOUND_ENTRY; owned by the index */
+    graph *recipe;       /* BOUND_RECIPE: leaves are names of the checkpoint */
+} bound_hole;
+
+typedef struct binding {
+    weights *w;          /* a reference */
+    bound_hole *holes;   /* plan->n_holes */
+    uint32_t n;
+    ir *recipes;         /* expanded recipes; may be NULL */
+    uint32_t n_kept;
+} binding;
+
+typedef struct bind_options {
+    const options *o;
+    bool has_previous;   /* allow_missing may fall back to a current set */
+    bool native;         /* w is the index of the model file itself: holes bind
+                          * by their own names */
+    const str *by_position; /* with native: w's names in hole order (n_holes);
+                          * NULL = the plan's own names */
+    const weights *model; /* learn: the model's own values; else NULL */
+} bind_options;
+
+/* Strict. HULL_EBIND lists all missing, unexpected, wrong-shape, wrong-dtype,
+ * ambiguous and untied tensors together. */
+hull_status bind_weights(binding **out, const plan *p, weights *w,
+                         const bind_options *bo) MUST_CHECK;
+void binding_free(binding *b);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * partition.c - cuts a graph into blocks, one backend each. A node goes to the
+ * first backend without a reason against it. Nodes of one backend share a
+ * block when they share a stage: a node's stage is the largest of its
+ * operands' stages, plus one where the backend changes. So no path leaves a
+ * block and comes back, and the order of stages is an order of execution.
+ * Blocks that are too small go to ref. Deterministic: the same graph and
+ * options give the same blocks.
+ *
+ * Leaves (weights, literals) belong to no block; each block gets its own.
+ */
+#include "compile/compile.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Per top-level node, indexed by node.number. */
+typedef struct assignment {
+    node *n;
+    uint32_t device;   /* index into devices */
+    uint32_t stage;
+    uint32_t block;
+    const char *reason; /* why not a more preferred device */
+} assignment;
+
+typedef struct cluster {
+    uint32_t device, stage, n_nodes;
+} cluster;
+
+typedef struct partitioner {
+    plan *p;
+    graph *g;
+    const devices *ds;
+    assignment *nodes;
+    uint32_t n;
+    cluster *clusters;
+    uint32_t n_clusters;
+    arena a;
+} partitioner;
+
+static bool is_leaf(const graph *g, const node *n)
+{
+    /* A leaf that is a result needs a block to deliver it. */
+    for (uint32_t i = 0; i < g->body->n_results; i++)
+        if (graph_def(g, g->body->results[i]) == n)
+            return false;
+    return (op_get(n->op)->traits & OP_LEAF) != 0;
+}
+
+/* Calls fn for each value that n or its bodies read from outside of n. */
+typedef void read_fn(void *user, val v);
+
+static void body_reads(const graph *g, const region *r, read_fn *fn,
+                       void *user);
+
+static void node_reads(const graph *g, const node *n, read_fn *fn, void *user)
+{
+    const op_info *info = op_get(n->op);
+
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (n->in[i] != 0)
+            fn(user, graph_resolve(g, n->in[i]));
+    for (uint32_t i = 0; i < info->n_attrs; i++)
+        if (info->attrs[i].kind == ATTR_GRAPH && n->attrs[i].u.g != NULL)
+            body_reads(g, n->attrs[i].u.g, fn, user);
+}
+
+static void body_reads(const graph *g, const region *r, read_fn *fn,
+                       void *user)
+{
+    for (const node *n = r->first; n != NULL; n = n->next)
+        node_reads(g, n, fn, user);
+    for (uint32_t i = 0; i < r->n_results; i++)
+        fn(user, graph_resolve(g, r->results[i]));
+}
+
+/* The assignment of the node that makes v at the top level; NULL for
+ * parameters, leaves and values inside bodies. */
+static assignment *maker(const partitioner *pt, val v)
+{
+    const node *def = graph_def(pt->g, v);
+
+    if (def == NULL || def->parent != pt->g->body ||
+        def->number >= pt->n || pt->nodes[def->number].n != def)
+        return NULL;
+    return &pt->nodes[def->number];
+}
+
+/* ---- which device ----------------------------------------------------------- */
+
+static hull_status assign_devices(partitioner *pt)
+{
+    uint32_t count = 0;
+
+    for (node *n = pt->g->body->first; n != NULL; n = n->next)
+        count++;
+    pt->nodes = arena_array(&pt->a, count, sizeof *pt->nodes);
+    if (pt->nodes == NULL)
+        return fail_oom(count * sizeof *pt->nodes);
+    for (node *n = pt->g->body->first; n != NULL; n = n->next) {
+        assignment *a = &pt->nodes[pt->n];
+        const options *o = pt->ds->options;
+
+        n->number = UINT32_MAX;
+        if (is_leaf(pt->g, n))
+            continue;
+        n->number = pt->n++;
+        a->n = n;
+        if (option_lists(o, OPT_fallback, str_of(op_get(n->op)->name)) ||
+            option_lists(o, OPT_fallback, n->label)) {
+            a->device = pt->ds->n - 1;
+            a->reason = "forced by the option fallback";
+            continue;
+        }
+        for (; a->device + 1 < pt->ds->n; a->device++) {
+            device *d = pt->ds->d[a->device];
+            const char *why = d->be->why_not(d, pt->g, n);
+
+            if (why == NULL)
+                break;
+            if (a->reason == NULL)
+                a->reason = why;
+        }
+    }
+    return HULL_OK;
+}
+
+/* ---- which block ------------------------------------------------------------ */
+
+typedef struct stage_cx {
+    const partitioner *pt;
+    assignment *a;
+} stage_cx;
+
+static void raise_stage(void *user, val v)
+{
+    stage_cx *cx = user;
+    const assignment *from = maker(cx->pt, v);
+    uint32_t stage;
+
+    if (from == NULL || from == cx->a)
+        return;
+    stage = from->stage + (from->device != cx->a->device ? 1 : 0);
+    if (stage > cx->a->stage)
+        cx->a->stage = stage;
+}
+
+static void assign_stages(partitioner *pt)
+{
+    for (uint32_t i = 0; i < pt->n; i++) {
+        stage_cx cx = {pt, &pt->nodes[i]};
+
+        pt->nodes[i].stage = 0;
+        node_reads(pt->g, pt->nodes[i].n, raise_stage, &cx);
+    }
+}
+
+/* Clusters in order of execution: by stage, then by device. */
+static hull_status make_clusters(partitioner *pt)
+{
+    uint32_t stages = 0;
+
+    for (uint32_t i = 0; i < pt->n; i++)
+        if (pt->nodes[i].stage + 1 > stages)
+            stages = pt->nodes[i].stage + 1;
+    pt->n_clusters = stages * pt->ds->n;
+    pt->clusters = arena_array(&pt->a, pt->n_clusters, sizeof *pt->clusters);
+    if (pt->clusters == NULL)
+        return fail_oom(pt->n_clusters * sizeof *pt->clusters);
+    for (uint32_t i = 0; i < pt->n_clusters; i++)
+        pt->clusters[i] = (cluster){i % pt->ds->n, i / pt->ds->n, 0};
+    for (uint32_t i = 0; i < pt->n; i++) {
+        assignment *a = &pt->nodes[i];
+
+        a->block = a->stage * pt->ds->n + a->device;
+        pt->clusters[a->block].n_nodes++;
+    }
+    return HULL_OK;
+}
+
+/* Moves blocks below min_block to ref; true when something moved. */
+static bool drop_small(partitioner *pt)
+{
+    int64_t min = option_int(pt->ds->options, OPT_min_block);
+    bool moved = false;
+
+    for (uint32_t i = 0; i < pt->n; i++) {
+        assignment *a = &pt->nodes[i];
+
+        if (a->device + 1 == pt->ds->n ||
+            pt->clusters[a->block].n_nodes >= min)
+            continue;
+        a->device = pt->ds->n - 1;
+        a->reason = "its block is smaller than min_block";
+        moved = true;
+    }
+    return moved;
+}
+
+static hull_status assign_blocks(partitioner *pt)
+{
+    do {
+        assign_stages(pt);
+        TRY(make_clusters(pt));
+    } while (drop_small(pt));
+    return HULL_OK;
+}
+
+/* ---- reasons ------------------------------------------------------------------ */
+
+static str keep_str(plan *p, str s)
+{
+    char *copy = arena_strndup(&p->m->a, s.p, s.n);
+
+    return (str){copy, copy != NULL ? s.n : 0};
+}
+
+static hull_status record_fallbacks(partitioner *pt)
+{
+    plan *p = pt->p;
+    buf list;
+    hull_status st = HULL_OK;
+
+    p->fallbacks = arena_array(&p->m->a, pt->n, sizeof *p->fallbacks);
+    if (p->fallbacks == NULL)
+        return fail_oom(pt->n * sizeof *p->fallbacks);
+    buf_init(&list, 2048);
+    for (uint32_t i = 0; i < pt->n; i++) {
+        const assignment *a = &pt->nodes[i];
+        const char *op = op_get(a->n->op)->name;
+
+        if (a->device == 0 || a->reason == NULL)
+            continue;
+        p->fallbacks[p->n_fallbacks++] = (plan_fallback){
+            keep_str(p, a->n->label), keep_str(p, str_of(op)),
+            keep_str(p, str_of(a->reason))};
+        buf_printf(&list, "%s%s '%.*s' (%s)", list.n > 0 ? "; " : "", op,
+                   STR_ARG(a->n->label), a->reason);
+    }
+    if (p->n_fallbacks > 0 && option_on(pt->ds->options, OPT_require_full))
+        st = fail(HULL_EUNSUPPORTED,
+                  "require_full: %u nodes need fallback: %s", p->n_fallbacks,
+                  list.p != NULL ? list.p : "");
+    buf_fini(&list);
+    return st;
+}
+
+/* ---- graphs -------------------------------------------------------------------- */
+
+/* One block in the making. */
+typedef struct builder {
+    partitioner *pt;
+    uint32_t id;       /* cluster */
+    graph *to;
+    val *map;          /* g's value -> to's value */
+    val *args;         /* parameters as g's values */
+    uint32_t n_args;
+    val *outs;         /* results as g's values */
+    uint32_t n_outs;
+} builder;
+
+static void add_param(builder *b, val v)
+{
+    const value *x = graph_value(b->pt->g, v);
+    type t = type_copy(b->to->m, b->pt->g->m, &x->type);
+
+    if (b->map[v] != 0)
+        return;
+    b->map[v] = graph_param(b->to, x->name, &t);
+    b->args[b->n_args++] = v;
+}
+
+static void need_value(void *user, val v)
+{
+    builder *b = user;
+    const assignment *a = maker(b->pt, v);
+    node *def = graph_def(b->pt->g, v);
+
+    if (b->map[v] != 0 || (a != NULL && a->block == b->id))
+        return;
+    if (def != NULL && def->parent != b->pt->g->body)
+        return; /* inside a body of the node itself */
+    if (def != NULL && a == NULL)
+        graph_copy_node(b->to, b->pt->g, def, b->map);
+    else if (graph_value(b->pt->g, v)->scope == b->pt->g->body)
+        add_param(b, v);
+}
+
+/* Symbols that no parameter of the block binds by itself: the graph's inputs
+ * that bind them become parameters too. */
+static bool binds(const graph *g, const type *t, dim sym)
+{
+    for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->rank; i++)
+        if (dim_eq(g->m, t->dims[i], sym))
+            return true;
+    return false;
+}
+
+static void bind_symbols(builder *b)
+{
+    const graph *g = b->pt->g;
+
+    for (uint32_t i = 0; i < dim_n_nodes(g->m); i++) {
+        dim sym = -2 - (dim)i;
+        const dim_node *d = dim_get(g->m, sym);
+        bool bound = false;
+
+        if (d == NULL || d->op != DIM_SYM)
+            continue;
+        for (uint32_t k = 0; k < b->n_args; k++)
+            bound = bound || binds(g, graph_type(g, b->args[k]), sym);
+        for (uint32_t k = 0; !bound && k < g->body->n_params; k++)
+            if (binds(g, graph_type(g, g->body->params[k]), sym)) {
+                add_param(b, g->body->params[k]);
+                bound = true;
+            }
+    }
+}
+
+static bool read_outside(const partitioner *pt, val v, uint32_t block);
+
+static hull_status build_block(builder *b)
+{
+    partitioner *pt = b->pt;
+    const graph *g = pt->g;
+    bool only = pt->clusters[b->id].n_nodes == pt->n;
+
+    if (only)
+        for (uint32_t i = 0; i < g->body->n_params; i++)
+            add_param(b, g->body->params[i]);
+    for (uint32_t i = 0; i < pt->n; i++)
+        if (pt->nodes[i].block == b->id)
+            node_reads(g, pt->nodes[i].n, need_value, b);
+    if (!only)
+        bind_symbols(b);
+    for (uint32_t i = 0; i < pt->n; i++)
+        if (pt->nodes[i].block == b->id)
+            graph_copy_node(b->to, g, pt->nodes[i].n, b->map);
+    if (only) {
+        for (uint32_t i = 0; i < g->body->n_results; i++)
+            b->outs[b->n_outs++] = graph_resolve(g, g->body->results[i]);
+    } else {
+        for (uint32_t i = 0; i < pt->n; i++) {
+            const node *n = pt->nodes[i].n;
+
+            for (uint32_t k = 0; pt->nodes[i].block == b->id && k < n->n_out;
+                 k++)
+                if (read_outside(pt, n->out[k], b->id))
+                    b->outs[b->n_outs++] = n->out[k];
+        }
+    }
+    for (uint32_t i = 0; i < b->n_outs; i++)
+        graph_result(b->to, b->map[b->outs[i]]);
+    b->to->backend = str_of(pt->ds->d[pt->clusters[b->id].device]->be->name);
+    return ir_status(b->to->m);
+}
+
+typedef struct outside_cx {
+    val v;
+    bool found;
+} outside_cx;
+
+static void is_read(void *user, val v)
+{
+    outside_cx *cx = user;
+
+    cx->found = cx->found || cx->v == v;
+}
+
+static bool read_outside(const partitioner *pt, val v, uint32_t block)
+{
+    outside_cx cx = {v, false};
+
+    for (uint32_t i = 0; i < pt->n && !cx.found; i++)
+        if (pt->nodes[i].block != block)
+            node_reads(pt->g, pt->nodes[i].n, is_read, &cx);
+    for (uint32_t i = 0; i < pt->g->body->n_results; i++)
+        cx.found = cx.found ||
+                   graph_resolve(pt->g, pt->g->body->results[i]) == v;
+    return cx.found;
+}
+
+static void emit_call(graph *main, const builder *b, val *main_map)
+{
+    node *call = node_new(main, OP_call);
+
+    node_str(main, call, "callee", b->to->name);
+    for (uint32_t i = 0; i < b->n_args; i++)
+        node_input(main, call, main_map[b->args[i]]);
+    node_outputs(main, call, b->n_outs);
+    for (uint32_t i = 0; i < b->n_outs; i++) {
+        type t = type_copy(main->m, b->pt->g->m,
+                           graph_type(b->pt->g, b->outs[i]));
+
+        node_type(main, call, i, &t);
+    }
+    node_add(main, call);
+    for (uint32_t i = 0; call != NULL && i < call->n_out; i++)
+        main_map[b->outs[i]] = call->out[i];
+}
+
+static hull_status emit_blocks(partitioner *pt, ir *out)
+{
+    graph *main = graph_new(out, str_of("main")), *g = pt->g;
+    val *main_map = arena_array(&pt->a, g->n_values, sizeof(val));
+    uint32_t count = 0;
+
+    if (main == NULL || main_map == NULL)
+        return fail_oom(g->n_values * sizeof(val));
+    for (uint32_t i = 0; i < g->body->n_params; i++) {
+        val v = g->body->params[i];
+        type t = type_copy(out, g->m, graph_type(g, v));
+
+        main_map[v] = graph_param(main, graph_value(g, v)->name, &t);
+    }
+    for (uint32_t i = 0; i < pt->n_clusters; i++) {
+        builder b = {.pt = pt, .id = i};
+        char name[32];
+
+        if (pt->clusters[i].n_nodes == 0)
+            continue;
+        snprintf(name, sizeof name, "b%u", count++);
+        b.to = graph_new(out, str_of(name));
+        b.map = arena_array(&pt->a, g->n_values, sizeof(val));
+        b.args = arena_array(&pt->a, g->n_values, sizeof(val));
+        b.outs = arena_array(&pt->a,
+                             (size_t)g->n_values + g->body->n_results,
+                             sizeof(val));
+        if (b.to == NULL || b.map == NULL || b.args == NULL || b.outs == NULL)
+            return fail_oom(g->n_values * sizeof(val));
+        TRY(build_block(&b));
+        emit_call(main, &b, main_map);
+    }
+    for (uint32_t i = 0; i < g->body->n_results; i++)
+        graph_result(main, main_map[graph_resolve(g, g->body->results[i])]);
+    for (uint32_t i = 0; i < g->n_states; i++)
+        graph_set_state(main, g->states[i].param, g->states[i].result,
+                        g->states[i].initial);
+    return ir_verify(out);
+}
+
+hull_status partition(plan *p, ir **out, graph *g, const devices *ds)
+{
+    partitioner pt = {.p = p, .g = g, .ds = ds};
+    hull_status st = HULL_OK;
+    ir *m = NULL;
+
+    *out = NULL;
+    TRY(ir_new(&m));
+    TRY_OUT(assign_devices(&pt));
+    TRY_OUT(assign_blocks(&pt));
+    TRY_OUT(record_fallbacks(&pt));
+    TRY_OUT(emit_blocks(&pt, m));
+    *out = m;
+    m = NULL;
+out:
+    ir_free(m);
+    arena_fini(&pt.a);
+    return st;
+}

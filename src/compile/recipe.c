@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * recipe.c - a recipe is a little graph: leaves are names of a checkpoint, the
+ * result is the value of a hole. Here it is put in terms of one checkpoint and
+ * run by the reference kernels.
+ */
+#include "compile/bind_private.h"
+
+#include <string.h>
+
+const weight_entry *spelling_find(const spelling *s, str name)
+{
+    const weight_entry *e = NULL;
+    char full[4096];
+
+    if (s->cut.n > 0) {
+        if (name.n <= s->cut.n || memcmp(name.p, s->cut.p, s->cut.n) != 0)
+            return NULL;
+        return weights_find(s->w, (str){name.p + s->cut.n,
+                                        name.n - s->cut.n});
+    }
+    if (s->add.n == 0)
+        return weights_find(s->w, name);
+    if (s->add.n + name.n <= sizeof full) {
+        memcpy(full, s->add.p, s->add.n);
+        memcpy(full + s->add.n, name.p, name.n);
+        e = weights_find(s->w, (str){full, s->add.n + name.n});
+    }
+    return e;
+}
+
+/* The name with every '*' replaced; false when it gets too long. */
+static bool put_segment(char *out, size_t max, size_t *out_n, str name,
+                        str segment)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < name.n; i++) {
+        str part = name.p[i] == '*' ? segment : (str){name.p + i, 1};
+
+        if (n + part.n > max)
+            return false;
+        memcpy(out + n, part.p, part.n);
+        n += part.n;
+    }
+    *out_n = n;
+    return true;
+}
+
+static const node *first_star(const graph *recipe)
+{
+    for (const node *n = recipe->body->first; n != NULL; n = n->next) {
+        str name = n->op == OP_weight ? attr_str(n, "name") : (str){0};
+
+        if (name.n > 0 && memchr(name.p, '*', name.n) != NULL)
+            return n;
+    }
+    return NULL;
+}
+
+/* The part of a checkpoint's name that stands for the '*' of the pattern: not
+ * empty and without a dot. */
+static bool match_segment(str *out, str name, str pattern)
+{
+    const char *star = memchr(pattern.p, '*', pattern.n);
+    size_t before = (size_t)(star - pattern.p);
+    size_t after = pattern.n - before - 1;
+
+    if (name.n <= before + after ||
+        memcmp(name.p, pattern.p, before) != 0 ||
+        memcmp(name.p + name.n - after, star + 1, after) != 0)
+        return false;
+    *out = (str){name.p + before, name.n - before - after};
+    return memchr(out->p, '.', out->n) == NULL;
+}
+
+/* A checkpoint's name as the module would spell it. */
+static bool module_name(str *out, const spelling *s, str name, char *space,
+                        size_t max)
+{
+    if (s->add.n > 0) {
+        if (name.n <= s->add.n || memcmp(name.p, s->add.p, s->add.n) != 0)
+            return false;
+        *out = (str){name.p + s->add.n, name.n - s->add.n};
+        return true;
+    }
+    if (s->cut.n == 0) {
+        *out = name;
+        return true;
+    }
+    if (s->cut.n + name.n > max)
+        return false;
+    memcpy(space, s->cut.p, s->cut.n);
+    memcpy(space + s->cut.n, name.p, name.n);
+    *out = (str){space, s->cut.n + name.n};
+    return true;
+}
+
+bool recipe_segment(const graph *recipe, const spelling *s, size_t *io_at,
+                    str *out)
+{
+    const node *star = first_star(recipe);
+    char space[4096];
+    str name;
+
+    if (star == NULL) {
+        *out = str_of("");
+        return (*io_at)++ == 0;
+    }
+    while (*io_at < weights_count(s->w)) {
+        const weight_entry *e = weights_at(s->w, (*io_at)++);
+
+        if (!module_name(&name, s, e->name, space, sizeof space) ||
+            !match_segment(out, name, attr_str(star, "name")))
+            continue;
+        /* The view must not end with this call's memory. */
+        out->p = e->name.p + (out->p - name.p) -
+                 (ptrdiff_t)(name.n - e->name.n);
+        return true;
+    }
+    return false;
+}
+
+static bool same_shape(const weight_entry *e, const type *t)
+{
+    if (t->kind != TYPE_TENSOR || e->rank != t->rank)
+        return false;
+    for (uint32_t i = 0; i < e->rank; i++)
+        if (e->shape[i] != t->dims[i])
+            return false;
+    return true;
+}
+
+/* A leaf over the checkpoint's own name and dtype, widened where declared so. */
+static bool expand_leaf(graph *to, const graph *recipe, const node *leaf,
+                        str segment, const spelling *s, val *map)
+{
+    const type *want = graph_type(recipe, leaf->out[0]);
+    const weight_entry *e;
+    char name[4096];
+    size_t n;
+    val v;
+    type t;
+
+    if (!put_segment(name, sizeof name, &n, attr_str(leaf, "name"), segment))
+        return false;
+    e = spelling_find(s, (str){name, n});
+    if (e == NULL || !same_shape(e, want) ||
+        (e->dtype != want->dtype && !dtype_widens(e->dtype, want->dtype)))
+        return false;
+    t = type_tensor(to->m, e->dtype, want->dims, want->rank);
+    v = op_weight(to, e->name, &t);
+    map[leaf->out[0]] = op_cast(to, v, want->dtype);
+    return map[leaf->out[0]] != 0;
+}
+
+graph *recipe_expand(ir *to, const graph *recipe, str segment,
+                     const spelling *s)
+{
+    char name[32];
+    graph *g;
+    val *map;
+    bool ok = true;
+
+    snprintf(name, sizeof name, "r%u", to->n_graphs);
+    g = graph_new(to, str_of(name));
+    map = mem_calloc(recipe->n_values, sizeof *map);
+    if (g == NULL || map == NULL) {
+        ir_fail(to, fail_oom(recipe->n_values * sizeof *map));
+        mem_free(map);
+        return NULL;
+    }
+    for (const node *n = recipe->body->first; ok && n != NULL; n = n->next) {
+        if (n->op == OP_weight)
+            ok = expand_leaf(g, recipe, n, segment, s, map);
+        else
+            graph_copy_node(g, recipe, n, map);
+    }
+    if (ok)
+        graph_result(g, map[graph_resolve(recipe, recipe->body->results[0])]);
+    mem_free(map);
+    return ok && to->status == HULL_OK ? g : NULL;
+}
+
+/* ---- running one ------------------------------------------------------------- */
+
+typedef struct leaves {
+    void **data;
+    shape *shapes;
+    uint32_t n;
+} leaves;
+
+static void leaves_fini(leaves *l)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        mem_free(l->data[i]);
+    mem_free(l->data);
+    mem_free(l->shapes);
+}
+
+/* Turns the weight nodes of g into parameters and reads their bytes. */
+static hull_status read_leaves(leaves *l, graph *g, const weights *w)
+{
+    uint32_t count = graph_n_nodes(g);
+    node *next;
+
+    l->data = mem_calloc(count + 1, sizeof *l->data);
+    l->shapes = mem_calloc(count + 1, sizeof *l->shapes);
+    if (l->data == NULL || l->shapes == NULL)
+        return fail_oom(count * sizeof *l->shapes);
+    for (node *n = g->body->first; n != NULL; n = next) {
+        const weight_entry *e;
+
+        next = n->next;
+        if (n->op != OP_weight)
+            continue;
+        e = weights_find(w, attr_str(n, "name"));
+        if (e == NULL)
+            return fail(HULL_EINTERNAL, "recipe leaf '%.*s' is absent",
+                        STR_ARG(attr_str(n, "name")));
+        l->data[l->n] = mem_alloc_aligned(64, e->len);
+        if (l->data[l->n] == NULL)
+            return fail_oom(e->len);
+        l->shapes[l->n].rank = e->rank;
+        memcpy(l->shapes[l->n].dims, e->shape, sizeof e->shape);
+        TRY(weights_read(w, e, l->data[l->n++]));
+        graph_replace(g, n->out[0],
+                      graph_param(g, str_of(""), graph_type(g, n->out[0])));
+    }
+    graph_settle(g);
+    graph_remove_dead(g);
+    return ir_status(g->m);
+}
+
+hull_status recipe_eval(void *dst, const graph *recipe, const weights *w)
+{
+    hull_status st = HULL_OK;
+    ir *m = NULL;
+    graph *g;
+    leaves l = {0};
+    host_program *p = NULL;
+    host_plan *pl = NULL;
+    uint64_t scratch_size = 0;
+    void *scratch = NULL;
+    shape result;
+
+    TRY_OUT(ir_new(&m));
+    g = graph_copy(m, recipe, str_of("recipe"));
+    TRY_OUT(ir_status(m));
+    TRY_OUT(read_leaves(&l, g, w));
+    TRY_OUT(host_program_load(&p, g));
+    TRY_OUT(host_program_plan(&pl, p, l.shapes, l.n, &result, &scratch_size));
+    scratch = mem_alloc_aligned(64, scratch_size);
+    if (scratch == NULL)
+        TRY_OUT(fail_oom(scratch_size));
+    TRY_OUT(host_program_run(p, pl, l.data, &dst, scratch));
+out:
+    mem_free(scratch);
+    host_plan_free(pl);
+    host_program_free(p);
+    leaves_fini(&l);
+    ir_free(m);
+    return st;
+}
