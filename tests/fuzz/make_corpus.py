@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: 2026 The Hull authors
-"""Make the hostile files that every build replays: make_corpus.py FOLDER
+"""Make the hostile files that every build replays: make_corpus.py FOLDER [HULL]
 
 From each seed: the seed, truncations, flipped bits, lengths and offsets
 overwritten with extreme values, pieces removed, repeated and swapped. A fixed
-random sequence makes the files the same everywhere.
+random sequence makes the files the same everywhere. With the program HULL,
+module files are made first, as seeds.
 """
 import glob
 import os
 import random
 import struct
+import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -20,7 +23,14 @@ PER_SEED = 40
 # target -> patterns of seed files, relative to the repository
 SEEDS = {
     "npy": ["tests/data/npy/*", "demo/test.npz"],
+    "weights": ["demo/epoch1.safetensors", "demo/digits.onnx",
+                "demo/digits.pt2", "tests/data/torch/*"],
+    "ir": ["tests/ops/*.ir", "tests/passes/*.ir", "tests/verify/*.ir"],
+    "model": ["demo/digits.onnx", "demo/digits.pt2"],
+    "module": ["%/stripped.hull", "%/sources.hull"],
 }
+# Many small seeds need fewer changes each.
+PER_TARGET_MAX = 400
 
 
 def truncate(rng, data):
@@ -73,36 +83,56 @@ MUTATIONS = (truncate, flip, flip, overwrite, overwrite, remove, repeat,
              text_digits)
 
 
+def make_modules(hull, folder):
+    """The demo's model without and with its weights, as module files."""
+    demo = os.path.join(ROOT, "demo")
+    for name, flags in (("stripped", ["--strip-weights"]), ("sources", [])):
+        subprocess.run([hull, "compile", os.path.join(demo, "digits.onnx"),
+                        "--weights", os.path.join(demo, "epoch1.safetensors"),
+                        "--no-cache", "-o",
+                        os.path.join(folder, name + ".hull"), *flags],
+                       check=True, stdout=subprocess.DEVNULL)
+
+
 def write(folder, name, data):
     with open(os.path.join(folder, name), "wb") as f:
         f.write(data)
 
 
+def make_target(folder, seeds):
+    """Fills the folder; the number of files."""
+    os.makedirs(folder, exist_ok=True)
+    for old in os.listdir(folder):
+        os.remove(os.path.join(folder, old))
+    write(folder, "empty", b"")
+    changes = max(2, min(PER_SEED, PER_TARGET_MAX // len(seeds)))
+    for seed in seeds:
+        with open(seed, "rb") as f:
+            data = f.read()
+        name = "_".join(seed.split(os.sep)[-2:])
+        rng = random.Random(os.path.basename(seed))
+        write(folder, name, data)
+        for i in range(changes):
+            mutate = MUTATIONS[rng.randrange(len(MUTATIONS))]
+            write(folder, f"{name}.{i:02}.{mutate.__name__}",
+                  mutate(rng, data))
+    return 1 + len(seeds) * (1 + changes)
+
+
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__.split("\n\n")[0])
     total = 0
-    for target, patterns in SEEDS.items():
-        folder = os.path.join(sys.argv[1], target)
-        os.makedirs(folder, exist_ok=True)
-        for old in os.listdir(folder):
-            os.remove(os.path.join(folder, old))
-        seeds = sorted(p for pattern in patterns
-                       for p in glob.glob(os.path.join(ROOT, pattern)))
-        if not seeds:
-            sys.exit(f"no seed for target {target}")
-        write(folder, "empty", b"")
-        for seed in seeds:
-            with open(seed, "rb") as f:
-                data = f.read()
-            name = os.path.basename(seed)
-            rng = random.Random(name)
-            write(folder, name, data)
-            for i in range(PER_SEED):
-                mutate = MUTATIONS[i % len(MUTATIONS)]
-                write(folder, f"{name}.{i:02}.{mutate.__name__}",
-                      mutate(rng, data))
-            total += PER_SEED + 1
+    with tempfile.TemporaryDirectory() as made:
+        if len(sys.argv) == 3 and os.path.exists(sys.argv[2]):
+            make_modules(sys.argv[2], made)
+        for target, patterns in SEEDS.items():
+            seeds = sorted(p for pattern in patterns for p in glob.glob(
+                os.path.join(ROOT, pattern.replace("%", made))))
+            if seeds:
+                total += make_target(os.path.join(sys.argv[1], target), seeds)
+            else:
+                print(f"no seed for target {target}")
     print(f"{total} files")
 
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * A module file from a stranger: an error, or a module that describes itself.
+ */
+#include "fuzz_file.h"
+#include "hull.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+    hull_module *m = NULL;
+    char *text = NULL;
+
+    if (hull_module_load(&m, fuzz_file(p, n), NULL, NULL, NULL) == HULL_OK &&
+        hull_module_describe(&text, m) != HULL_OK)
+        abort();
+    hull_free(text);
+    hull_module_unref(m);
+    return 0;
+}
