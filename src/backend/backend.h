@@ -37,6 +37,10 @@ typedef struct shape {
     int64_t dims[HULL_MAX_RANK];
 } shape;
 
+/* Writes bytes [off, off+n) of the source to dst. */
+typedef hull_status upload_reader(void *user, uint64_t off, void *dst,
+                                  uint64_t n);
+
 struct backend {
     const char *name;
 
@@ -64,6 +68,11 @@ struct backend {
     void (*stream_free)(stream *s);
     /* Queued. Host memory must stay as it is until stream_sync returns. */
     hull_status (*upload)(stream *s, place dst, const void *src);
+    /* The same with bytes that `read` gives, in pieces of any size: straight
+     * into the buffer (ref) or through pinned memory (a GPU). Not queued:
+     * `read` is not called again after it returns. */
+    hull_status (*upload_from)(stream *s, place dst, upload_reader *read,
+                               void *user);
     hull_status (*download)(stream *s, void *dst, place src);
     /* Waits for all queued work; the first failure of any of it. */
     hull_status (*stream_sync)(stream *s);

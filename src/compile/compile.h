@@ -122,20 +122,23 @@ hull_status plan_explain(buf *out, const front_model *fm, const devices *ds,
 /* ---- bind.c: a checkpoint's tensors for the holes ------------------------------ */
 
 typedef enum bound_kind {
+    BOUND_NONE,
     BOUND_ENTRY,         /* the tensor is the value */
     BOUND_RECIPE,        /* a recipe makes it */
-    BOUND_KEPT,          /* the module's kept constant */
-    BOUND_PREVIOUS       /* what the current weight set has (allow_missing) */
+    BOUND_KEPT           /* the module's kept constant */
 } bound_kind;
 
 typedef struct bound_hole {
     bound_kind kind;
+    uint32_t source;     /* index into the binding's checkpoints */
     const weight_entry *entry; /* BOUND_ENTRY; owned by the index */
     graph *recipe;       /* BOUND_RECIPE: leaves are names of the checkpoint */
 } bound_hole;
 
 typedef struct binding {
-    weights *w;          /* a reference */
+    weights **w;         /* checkpoints, a reference each; w[0] is the one that
+                          * was bound, others hold what it lacked */
+    uint32_t n_w;
     bound_hole *holes;   /* plan->n_holes */
     uint32_t n;
     ir *recipes;         /* expanded recipes; may be NULL */
@@ -144,7 +147,8 @@ typedef struct binding {
 
 typedef struct bind_options {
     const options *o;
-    bool has_previous;   /* allow_missing may fall back to a current set */
+    const struct binding *previous; /* allow_missing takes what is missing from
+                          * here; NULL = nothing to take */
     bool native;         /* w is the index of the model file itself: holes bind
                           * by their own names */
     const str *by_position; /* with native: w's names in hole order (n_holes);

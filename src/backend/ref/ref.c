@@ -148,6 +148,13 @@ static hull_status ref_upload(stream *s, place dst, const void *src)
     return HULL_OK;
 }
 
+static hull_status ref_upload_from(stream *s, place dst, upload_reader *read,
+                                   void *user)
+{
+    (void)s;
+    return dst.size > 0 ? read(user, 0, place_memory(dst), dst.size) : HULL_OK;
+}
+
 static hull_status ref_download(stream *s, void *dst, place src)
 {
     (void)s;
@@ -247,6 +254,7 @@ const backend backend_ref = {
     .stream_new = ref_stream_new,
     .stream_free = ref_stream_free,
     .upload = ref_upload,
+    .upload_from = ref_upload_from,
     .download = ref_download,
     .stream_sync = ref_stream_sync,
     .program_load = ref_program_load,

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * bind.c - finds, for every hole of a plan, the tensor or recipe of one
+ * checkpoint that is its value. Names and the model's structure propose;
+ * nothing is bound by shape or order alone; what fits twice is ambiguous. The
+ * rules and their reasons are in docs/refit.md.
+ */
+#include "compile/bind_private.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct binder {
+    const plan *p;
+    weights *w;
+    const bind_options *bo;
+    binding *b;
+    spelling spell;
+    problems problems;
+    bool *used;          /* per tensor of w */
+} binder;
+
+/* Prefixes that wrappers put in front of every name. */
+static const char *const prefixes[] = {
+    "module.", "_orig_mod.", "model.", "backbone.", "net.", "m.", "wrapped.",
+};
+
+static void mark_used(binder *bd, const weight_entry *e)
+{
+    bd->used[e - weights_at(bd->w, 0)] = true;
+}
+
+static void mark_recipe_used(binder *bd, const graph *recipe)
+{
+    for (const node *n = recipe->body->first; n != NULL; n = n->next)
+        if (n->op == OP_weight) {
+            const weight_entry *e = weights_find(bd->w, attr_str(n, "name"));
+
+            if (e != NULL)
+                mark_used(bd, e);
+        }
+}
+
+static void print_shape(buf *b, hull_dtype dt, uint32_t rank,
+                        const int64_t *dims)
+{
+    buf_printf(b, "%s[", hull_dtype_name(dt));
+    for (uint32_t i = 0; i < rank; i++)
+        buf_printf(b, "%s%" PRId64, i > 0 ? "," : "", dims[i]);
+    buf_putc(b, ']');
+}
+
+/* "name is f32[3], wanted f32[4]" */
+static void wrong(binder *bd, problem_kind kind, const plan_hole *h,
+                  const weight_entry *e)
+{
+    buf found, wanted;
+
+    buf_init(&found, 512);
+    buf_init(&wanted, 512);
+    print_shape(&found, e->dtype, e->rank, e->shape);
+    print_shape(&wanted, h->dtype, h->rank, h->shape);
+    problem_add(&bd->problems, kind, "'%.*s' is %s, wanted %s",
+                STR_ARG(e->name), found.p, wanted.p);
+    buf_fini(&found);
+    buf_fini(&wanted);
+}
+
+/* ---- spelling ------------------------------------------------------------------ */
+
+/* Names and plain recipe leaves of the plan that the checkpoint has. */
+static uint32_t count_found(const plan *p, const spelling *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < p->n_holes; i++) {
+        const plan_hole *h = &p->holes[i];
+
+        for (uint32_t k = 0; k < h->n_names; k++)
+            n += spelling_find(s, h->names[k]) != NULL;
+        for (uint32_t k = 0; k < h->n_recipes; k++) {
+            const node *leaf = h->recipes[k]->body->first;
+
+            for (; leaf != NULL; leaf = leaf->next)
+                n += leaf->op == OP_weight &&
+                     spelling_find(s, attr_str(leaf, "name")) != NULL;
+        }
+    }
+    return n;
+}
+
+/* As spelled in the model, unless one prefix more or less finds more names. */
+static void choose_spelling(binder *bd)
+{
+    spelling best = {.w = bd->w};
+    uint32_t found = count_found(bd->p, &best), all = 0;
+
+    for (uint32_t i = 0; i < bd->p->n_holes; i++)
+        all += bd->p->holes[i].n_names;
+    if (found >= all && all > 0)
+        return; /* the usual case, and a refit is short */
+    for (size_t i = 0; i < 2 * COUNT_OF(prefixes); i++) {
+        spelling s = {.w = bd->w};
+        uint32_t n;
+
+        if (i % 2 == 0)
+            s.add = str_of(prefixes[i / 2]);
+        else
+            s.cut = str_of(prefixes[i / 2]);
+        n = count_found(bd->p, &s);
+        if (n <= found)
+            continue;
+        found = n;
+        best = s;
+    }
+    bd->spell = best;
+    if (best.add.n + best.cut.n > 0)
+        log_info("bind", "%s: prefix '%.*s' %s", weights_label(bd->w),
+                 STR_ARG(best.add.n > 0 ? best.add : best.cut),
+                 best.add.n > 0 ? "is in front of every name"
+                                : "is left out");
+}
+
+/* ---- one hole ------------------------------------------------------------------- */
+
+/* The tensor has the hole's shape and a dtype that may become the hole's. */
+static bool entry_fits(binder *bd, const plan_hole *h, const weight_entry *e)
+{
+    if (e->rank != h->rank ||
+        memcmp(e->shape, h->shape, h->rank * sizeof *h->shape) != 0) {
+        wrong(bd, PROBLEM_SHAPE, h, e);
+        return false;
+    }
+    if (e->dtype == h->dtype || dtype_widens(e->dtype, h->dtype))
+        return true;
+    if (option_on(bd->bo->o, OPT_narrow) && dtype_is_float(e->dtype) &&
+        dtype_is_float(h->dtype))
+        return true;
+    wrong(bd, PROBLEM_DTYPE, h, e);
+    return false;
+}
+
+/* A tensor of another dtype is a recipe: the leaf and a cast. */
+static hull_status bind_cast(binder *bd, bound_hole *bh, const plan_hole *h,
+                             const weight_entry *e)
+{
+    ir *m = bd->b->recipes;
+    char name[32];
+    graph *g;
+    dim dims[HULL_MAX_RANK];
+    type t;
+
+    snprintf(name, sizeof name, "r%u", m->n_graphs);
+    g = graph_new(m, str_of(name));
+    if (g == NULL)
+        return ir_status(m);
+    for (uint32_t i = 0; i < e->rank; i++)
+        dims[i] = e->shape[i];
+    t = type_tensor(m, e->dtype, dims, e->rank);
+    graph_result(g, op_cast(g, op_weight(g, e->name, &t), h->dtype));
+    bh->kind = BOUND_RECIPE;
+    bh->recipe = g;
+    return ir_status(m);
+}
+
+static hull_status bind_entry(binder *bd, bound_hole *bh, const plan_hole *h,
+                              const weight_entry *e)
+{
+    mark_used(bd, e);
+    if (!entry_fits(bd, h, e))
+        return HULL_OK;
+    if (e->dtype != h->dtype)
+        return bind_cast(bd, bh, h, e);
+    bh->kind = BOUND_ENTRY;
+    bh->entry = e;
+    return HULL_OK;
+}
+
+/* All names of a tie that the checkpoint has must hold equal bytes. */
+static hull_status check_tie(binder *bd, const plan_hole *h,
+                             const weight_entry *first)
+{
+    for (uint32_t i = 0; i < h->n_names; i++) {
+        const weight_entry *e = spelling_find(&bd->spell, h->names[i]);
+        bool equal = false;
+
+        if (e == NULL || e == first)
+            continue;
+        mark_used(bd, e);
+        TRY(weights_equal(&equal, bd->w, first, bd->w, e));
+        if (!equal)
+            problem_add(&bd->problems, PROBLEM_TIED, "'%.*s' and '%.*s'",
+                        STR_ARG(first->name), STR_ARG(e->name));
+    }
+    return HULL_OK;
+}
+
+static hull_status bind_by_name(binder *bd, bound_hole *bh,
+                                const plan_hole *h, bool *out_found)
+{
+    *out_found = false;
+    for (uint32_t i = 0; i < h->n_names && !h->derived; i++) {
+        const weight_entry *e = spelling_find(&bd->spell, h->names[i]);
+
+        if (e == NULL)
+            continue;
+        *out_found = true;
+        TRY(bind_entry(bd, bh, h, e));
+        return check_tie(bd, h, e);
+    }
+    return HULL_OK;
+}
+
+/* ---- recipes --------------------------------------------------------------------- */
+
+#define MAX_CANDIDATES 64
+
+typedef struct candidates {
+    graph *g[MAX_CANDIDATES];
+    uint32_t n;
+} candidates;
+
+/* Every expansion of the hole's recipes of one tier that the checkpoint has. */
+static hull_status find_candidates(binder *bd, candidates *out,
+                                   const plan_hole *h, uint8_t tier)
+{
+    out->n = 0;
+    for (uint32_t i = 0; i < h->n_recipes; i++) {
+        size_t at = 0;
+        str segment;
+
+        if (h->tiers[i] != tier)
+            continue;
+        while (out->n < MAX_CANDIDATES &&
+               recipe_segment(h->recipes[i], &bd->spell, &at, &segment)) {
+            graph *g = recipe_expand(bd->b->recipes, h->recipes[i], segment,
+                                     &bd->spell);
+
+            TRY(ir_status(bd->b->recipes));
+            if (g != NULL)
+                out->g[out->n++] = g;
+        }
+    }
+    return HULL_OK;
+}
+
+/* "conv1.weight, bn1.weight, ..." */
+static void print_leaves(buf *b, const graph *recipe)
+{
+    bool first = true;
+
+    for (const node *n = recipe->body->first; n != NULL; n = n->next) {
+        if (n->op != OP_weight)
+            continue;
+        buf_puts(b, first ? "" : " + ");
+        buf_str(b, attr_str(n, "name"));
+        first = false;
+    }
+}
+
+static void report_ambiguous(binder *bd, const plan_hole *h,
+                             const candidates *c)
+{
+    buf list;
+
+    buf_init(&list, 2048);
+    for (uint32_t i = 0; i < c->n && i < 4; i++) {
+        buf_puts(&list, i > 0 ? " or " : "");
+        print_leaves(&list, c->g[i]);
+    }
+    problem_add(&bd->problems, PROBLEM_AMBIGUOUS,
+                "'%.*s' could be %s (learn=on with the model's own values "
+                "decides)", STR_ARG(h->name),
+                list.p != NULL ? list.p : "several recipes");
+    buf_fini(&list);
+}
+
+/* How far two tensors differ: 0 equal bytes, 1 equal up to rounding, 2 not. */
+static int compare_values(const plan_hole *h, const void *a, const void *b)
+{
+    uint64_t n = 1;
+    double scale = 0;
+
+    if (memcmp(a, b, h->n_bytes) == 0)
+        return 0;
+    if (!dtype_is_float(h->dtype))
+        return 2;
+    for (uint32_t i = 0; i < h->rank; i++)
+        n *= (uint64_t)h->shape[i];
+    for (uint64_t i = 0; i < n; i++)
+        scale = fmax(scale, fabs(load_f64(h->dtype, b, i)));
+    for (uint64_t i = 0; i < n; i++)
+        if (!(fabs(load_f64(h->dtype, a, i) - load_f64(h->dtype, b, i)) <=
+              scale * 2e-6))
+            return 2;
+    return 1;
+}
+
+/* Keeps the candidates whose value is the model's own: those with equal bytes
+ * when there are some, else those that agree up to rounding. */
+static hull_status confirm_by_bytes(binder *bd, candidates *c,
+                                    const plan_hole *h)
+{
+    const weight_entry *own = weights_find(bd->bo->model, h->name);
+    hull_status st = HULL_OK;
+    char *space = NULL;
+    int grade[MAX_CANDIDATES], best = 2;
+    uint32_t n = 0;
+
+    if (own == NULL || own->len != h->n_bytes)
+        return HULL_OK;
+    space = mem_alloc(2 * h->n_bytes);
+    if (space == NULL)
+        return fail_oom(2 * h->n_bytes);
+    TRY_OUT(weights_read(bd->bo->model, own, space));
+    for (uint32_t i = 0; i < c->n; i++) {
+        TRY_OUT(recipe_eval(space + h->n_bytes, c->g[i], bd->w));
+        grade[i] = compare_values(h, space + h->n_bytes, space);
+        if (grade[i] < best)
+            best = grade[i];
+    }
+    for (uint32_t i = 0; i < c->n && best < 2; i++)
+        if (grade[i] == best)
+            c->g[n++] = c->g[i];
+    c->n = n;
+out:
+    mem_free(space);
+    return st;
+}
+
+static hull_status bind_by_recipe(binder *bd, bound_hole *bh,
+                                  const plan_hole *h, bool *out_found)
+{
+    candidates *c = mem_alloc(sizeof *c);
+    hull_status st = HULL_OK;
+
+    *out_found = false;
+    if (c == NULL)
+        return fail_oom(sizeof *c);
+    for (uint8_t tier = 0; tier < 2 && !*out_found; tier++) {
+        TRY_OUT(find_candidates(bd, c, h, tier));
+        if (c->n > 0 && bd->bo->model != NULL)
+            TRY_OUT(confirm_by_bytes(bd, c, h));
+        if (c->n == 0)
+            continue;
+        *out_found = true;
+        for (uint32_t i = 0; i < c->n; i++)
+            mark_recipe_used(bd, c->g[i]);
+        if (c->n > 1) {
+            report_ambiguous(bd, h, c);
+            continue;
+        }
+        bh->kind = BOUND_RECIPE;
+        bh->recipe = c->g[0];
+    }
+out:
+    mem_free(c);
+    return st;
+}
+
+static hull_status add_checkpoint(binding *b, weights *w, uint32_t *out_index)
+{
+    size_t cap = b->n_w;
+
+    for (uint32_t i = 0; i < b->n_w; i++)
+        if (b->w[i] == w) {
+            *out_index = i;
+            return HULL_OK;
+        }
+    *out_index = b->n_w;
+    TRY(mem_grow(&b->w, &cap, b->n_w + 1u, sizeof *b->w));
+    b->w[b->n_w++] = weights_ref(w);
+    return HULL_OK;
+}
+
+/* What the current weight set binds the hole to, in its own checkpoint. */
+static hull_status bind_previous(binder *bd, bound_hole *bh, uint32_t hole)
+{
+    const binding *from = bd->bo->previous;
+    const bound_hole *old = &from->holes[hole];
+    char name[32];
+
+    *bh = *old;
+    if (old->kind == BOUND_KEPT || old->kind == BOUND_NONE)
+        return HULL_OK;
+    TRY(add_checkpoint(bd->b, from->w[old->source], &bh->source));
+    if (old->kind != BOUND_RECIPE)
+        return HULL_OK;
+    snprintf(name, sizeof name, "r%u", bd->b->recipes->n_graphs);
+    bh->recipe = graph_copy(bd->b->recipes, old->recipe, str_of(name));
+    return ir_status(bd->b->recipes);
+}
+
+static hull_status bind_missing(binder *bd, bound_hole *bh,
+                                const plan_hole *h)
+{
+    if (h->kept && h->kept_value != NULL) {
+        bh->kind = BOUND_KEPT;
+        bd->b->n_kept++;
+        return HULL_OK;
+    }
+    if (bd->bo->previous != NULL &&
+        (option_on(bd->bo->o, OPT_allow_missing) ||
+         option_lists(bd->bo->o, OPT_keep, h->name)))
+        return bind_previous(bd, bh, (uint32_t)(h - bd->p->holes));
+    problem_add(&bd->problems, PROBLEM_MISSING, "'%.*s'",
+                STR_ARG(h->n_names > 0 ? h->names[0] : h->name));
+    return HULL_OK;
+}
+
+static hull_status bind_hole(binder *bd, uint32_t i)
+{
+    const plan_hole *h = &bd->p->holes[i];
+    bound_hole *bh = &bd->b->holes[i];
+    const weight_entry *e;
+    bool found;
+
+    if (bd->bo->native) {
+        str name = bd->bo->by_position != NULL ? bd->bo->by_position[i]
+                                               : h->name;
+
+        e = weights_find(bd->w, name);
+        if (e != NULL && !weights_storage(bd->w, e)->absent)
+            return bind_entry(bd, bh, h, e);
+        return bind_missing(bd, bh, h);
+    }
+    TRY(bind_by_name(bd, bh, h, &found));
+    if (!found)
+        TRY(bind_by_recipe(bd, bh, h, &found));
+    return found ? HULL_OK : bind_missing(bd, bh, h);
+}
+
+/* ---- what nobody asked for --------------------------------------------------------- */
+
+static hull_status find_unexpected(binder *bd)
+{
+    for (uint32_t i = 0; i < bd->p->n_unread; i++) {
+        const weight_entry *e = spelling_find(&bd->spell, bd->p->unread[i]);
+
+        if (e != NULL)
+            mark_used(bd, e);
+    }
+    for (size_t i = 0; i < weights_count(bd->w); i++) {
+        const weight_entry *e = weights_at(bd->w, i);
+
+        if (bd->used[i] || e->constant ||
+            str_ends(e->name, "num_batches_tracked"))
+            continue;
+        problem_add(&bd->problems, PROBLEM_UNEXPECTED, "'%.*s'",
+                    STR_ARG(e->name));
+    }
+    return HULL_OK;
+}
+
+hull_status bind_weights(binding **out, const plan *p, weights *w,
+                         const bind_options *bo)
+{
+    binder bd = {.p = p, .w = w, .bo = bo, .spell = {.w = w}};
+    hull_status st = HULL_OK;
+    uint32_t first;
+
+    *out = NULL;
+    problems_init(&bd.problems);
+    bd.b = mem_calloc(1, sizeof *bd.b);
+    bd.used = mem_calloc(weights_count(w) + 1, sizeof *bd.used);
+    if (bd.b == NULL || bd.used == NULL)
+        TRY_OUT(fail_oom(weights_count(w)));
+    TRY_OUT(add_checkpoint(bd.b, w, &first));
+    bd.b->n = p->n_holes;
+    bd.b->holes = mem_calloc(p->n_holes + 1, sizeof *bd.b->holes);
+    if (bd.b->holes == NULL)
+        TRY_OUT(fail_oom(p->n_holes * sizeof *bd.b->holes));
+    TRY_OUT(ir_new(&bd.b->recipes));
+    if (!bo->native)
+        choose_spelling(&bd);
+    for (uint32_t i = 0; i < p->n_holes; i++)
+        TRY_OUT(bind_hole(&bd, i));
+    if (!bo->native)
+        TRY_OUT(find_unexpected(&bd));
+    TRY_OUT(problems_status(&bd.problems, weights_label(w)));
+    *out = bd.b;
+    bd.b = NULL;
+out:
+    binding_free(bd.b);
+    mem_free(bd.used);
+    problems_fini(&bd.problems);
+    return st;
+}
+
+void binding_free(binding *b)
+{
+    if (b == NULL)
+        return;
+    ir_free(b->recipes);
+    mem_free(b->holes);
+    for (uint32_t i = 0; i < b->n_w; i++)
+        weights_unref(b->w[i]);
+    mem_free(b->w);
+    mem_free(b);
+}
