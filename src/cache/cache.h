@@ -15,6 +15,7 @@
 /* ---- key.c: the recipe, field by field, in one function --------------------- */
 
 #define KEY_FORMAT "hull-key 1"
+#define KEY_PREIMAGE_MAX ((size_t)1 << 28)
 
 typedef struct cache_key {
     digest d;        /* of the preimage */

@@ -54,6 +54,9 @@ hull_status container_add_stream(container_writer *w, const char *tag,
 hull_status container_write(container_writer *w, const char *path) MUST_CHECK;
 /* The whole file in memory; out is initialised here. No streamed sections. */
 hull_status container_write_buf(container_writer *w, buf *out) MUST_CHECK;
+/* Size of the file that these two would write, bytes. */
+uint64_t container_writer_size(const container_writer *w);
+bool container_writer_has(const container_writer *w, const char *tag);
 void container_writer_free(container_writer *w);
 
 /* ---- reading --------------------------------------------------------------- */
@@ -67,6 +70,7 @@ typedef struct container container;
 hull_status container_open(container **out, bytes data, uint64_t lazy_above)
     MUST_CHECK;
 container_kind container_kind_of(const container *c);
+uint64_t container_file_size(const container *c);
 size_t container_n_sections(const container *c);
 /* i-th section's tag, stored bytes and size; for inspection. */
 hull_status container_at(const container *c, size_t i, const char **out_tag,
