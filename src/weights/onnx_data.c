@@ -34,21 +34,32 @@ static const struct {
     hull_dtype dtype;
     uint8_t field;
 } types[] = {
-    [1] = {HULL_F32, DATA_FLOAT},      [2] = {HULL_U8, DATA_INT32},
-    [3] = {HULL_I8, DATA_INT32},       [4] = {HULL_U16, DATA_INT32},
-    [5] = {HULL_I16, DATA_INT32},      [6] = {HULL_I32, DATA_INT32},
-    [7] = {HULL_I64, DATA_INT64},      [8] = {HULL_NONE, DATA_STRING},
-    [9] = {HULL_BOOL, DATA_INT32},     [10] = {HULL_F16, DATA_INT32},
-    [11] = {HULL_F64, DATA_DOUBLE},    [12] = {HULL_U32, DATA_UINT64},
-    [13] = {HULL_U64, DATA_UINT64},    [14] = {HULL_C64, DATA_FLOAT},
-    [15] = {HULL_C128, DATA_DOUBLE},   [16] = {HULL_BF16, DATA_INT32},
-    [17] = {HULL_F8E4M3FN, DATA_INT32},
-    [18] = {HULL_F8E4M3FNUZ, DATA_INT32},
-    [19] = {HULL_F8E5M2, DATA_INT32},
-    [20] = {HULL_F8E5M2FNUZ, DATA_INT32},
-    [21] = {HULL_U4, DATA_INT32},      [22] = {HULL_I4, DATA_INT32},
-    [23] = {HULL_F4E2M1, DATA_INT32},  [24] = {HULL_F8E8M0, DATA_INT32},
-    [25] = {HULL_NONE, DATA_INT32},    [26] = {HULL_NONE, DATA_INT32},
+    [1] = { HULL_F32, DATA_FLOAT },
+    [2] = { HULL_U8, DATA_INT32 },
+    [3] = { HULL_I8, DATA_INT32 },
+    [4] = { HULL_U16, DATA_INT32 },
+    [5] = { HULL_I16, DATA_INT32 },
+    [6] = { HULL_I32, DATA_INT32 },
+    [7] = { HULL_I64, DATA_INT64 },
+    [8] = { HULL_NONE, DATA_STRING },
+    [9] = { HULL_BOOL, DATA_INT32 },
+    [10] = { HULL_F16, DATA_INT32 },
+    [11] = { HULL_F64, DATA_DOUBLE },
+    [12] = { HULL_U32, DATA_UINT64 },
+    [13] = { HULL_U64, DATA_UINT64 },
+    [14] = { HULL_C64, DATA_FLOAT },
+    [15] = { HULL_C128, DATA_DOUBLE },
+    [16] = { HULL_BF16, DATA_INT32 },
+    [17] = { HULL_F8E4M3FN, DATA_INT32 },
+    [18] = { HULL_F8E4M3FNUZ, DATA_INT32 },
+    [19] = { HULL_F8E5M2, DATA_INT32 },
+    [20] = { HULL_F8E5M2FNUZ, DATA_INT32 },
+    [21] = { HULL_U4, DATA_INT32 },
+    [22] = { HULL_I4, DATA_INT32 },
+    [23] = { HULL_F4E2M1, DATA_INT32 },
+    [24] = { HULL_F8E8M0, DATA_INT32 },
+    [25] = { HULL_NONE, DATA_INT32 },
+    [26] = { HULL_NONE, DATA_INT32 },
 };
 
 hull_dtype onnx_dtype(int64_t data_type)
@@ -63,11 +74,11 @@ typedef struct proto {
     int64_t *dims;
     size_t n_dims, cap_dims;
     int64_t type;
-    unsigned fields;  /* bit i: data field i has values */
-    bytes raw;        /* raw_data, or the one packed list of fixed values */
-    buf fixed;        /* float and double values of several lists */
-    bool split;       /* they are in `fixed` */
-    int64_t *ints;    /* int32_data, int64_data, uint64_data */
+    unsigned fields; /* bit i: data field i has values */
+    bytes raw;       /* raw_data, or the one packed list of fixed values */
+    buf fixed;       /* float and double values of several lists */
+    bool split;      /* they are in `fixed` */
+    int64_t *ints;   /* int32_data, int64_data, uint64_data */
     size_t n_ints, cap_ints;
     bool external, segment;
     str location;
@@ -97,7 +108,7 @@ static hull_status take_fixed(proto *t, const pb *r, const pb_field *f,
         TRY(pb_want(r, f, wire));
         for (size_t i = 0; i < size; i++)
             b[i] = (uint8_t)(f->u >> (8 * i));
-        v = (bytes){b, size};
+        v = (bytes){ b, size };
     }
     if (v.n == 0)
         return HULL_OK;
@@ -117,7 +128,7 @@ static hull_status take_external(proto *t, bytes entry, const uint8_t *base)
     pb r = pb_of(entry, base, "external_data");
     pb_field f;
     bool more;
-    str key = {0}, value = {"", 0};
+    str key = { 0 }, value = { "", 0 };
 
     for (;;) {
         TRY(pb_next(&r, &f, &more));
@@ -198,7 +209,7 @@ static hull_status parse(proto *t, bytes tensor, const uint8_t *base)
     pb_field f;
     bool more;
 
-    *t = (proto){0};
+    *t = (proto){ 0 };
     buf_init(&t->fixed, tensor.n + 1);
     for (;;) {
         TRY(pb_next(&r, &f, &more));
@@ -226,8 +237,10 @@ static hull_status check_proto(weight_entry *e, const proto *t,
                     STR_ARG(e->name), (long long)t->type,
                     t->type == 8 ? ", text" : "");
     if (t->n_dims > HULL_MAX_RANK)
-        return fail(HULL_EUNSUPPORTED, "tensor '%.*s' has rank %zu, at most "
-                    "%d", STR_ARG(e->name), t->n_dims, HULL_MAX_RANK);
+        return fail(HULL_EUNSUPPORTED,
+                    "tensor '%.*s' has rank %zu, at most "
+                    "%d",
+                    STR_ARG(e->name), t->n_dims, HULL_MAX_RANK);
     e->rank = (uint32_t)t->n_dims;
     if (t->n_dims)
         memcpy(e->shape, t->dims, t->n_dims * sizeof e->shape[0]);
@@ -278,12 +291,11 @@ static hull_status decode_ints(weight_storage *s, const weight_entry *e,
     for (size_t i = 0; i < t->n_ints; i++) {
         int64_t v = t->ints[i], one = 1;
 
-        if (size < 8 && (v < -(one << (8 * size - 1)) ||
-                         v >= one << (8 * size)))
-            return fail(HULL_EFORMAT,
-                        "tensor '%.*s' of %s holds the value %lld",
-                        STR_ARG(e->name), hull_dtype_name(e->dtype),
-                        (long long)v);
+        if (size < 8 &&
+            (v < -(one << (8 * size - 1)) || v >= one << (8 * size)))
+            return fail(
+                HULL_EFORMAT, "tensor '%.*s' of %s holds the value %lld",
+                STR_ARG(e->name), hull_dtype_name(e->dtype), (long long)v);
         for (uint64_t k = 0; k < size; k++)
             *p++ = (uint8_t)((uint64_t)v >> (8 * k));
     }
@@ -311,8 +323,8 @@ static hull_status place_external(weight_storage *s, weights *w,
         return fail(HULL_EFORMAT, "tensor '%.*s' has external length '%.*s'",
                     STR_ARG(e->name), STR_ARG(t->length));
     TRY(want_len(e, len));
-    TRY(note(onnx_external_file(&s->file, w, dir, t->location),
-             "tensor '%.*s'", STR_ARG(e->name)));
+    TRY(note(onnx_external_file(&s->file, w, dir, t->location), "tensor '%.*s'",
+             STR_ARG(e->name)));
     if (!add_u64(&end, s->off, len) || end > w->files[s->file].size)
         return fail(HULL_EFORMAT,
                     "tensor '%.*s' takes %llu bytes at byte %llu, '%.*s' has "
@@ -384,8 +396,8 @@ static hull_status add_storage_entry(weights *w, weight_storage *s,
 static hull_status add_proto(weights *w, str name, proto *t, int32_t index,
                              const char *dir, bool inline_value)
 {
-    weight_entry e = {.name = name, .inline_value = inline_value};
-    weight_storage s = {.file = -1};
+    weight_entry e = { .name = name, .inline_value = inline_value };
+    weight_storage s = { .file = -1 };
     uint64_t numel;
     hull_status st;
 
@@ -449,7 +461,7 @@ static hull_status add_or_skip(source *s, str name, bytes tensor,
 typedef struct constant {
     bytes tensor;
     bool has_tensor;
-    uint32_t n;      /* value attributes seen */
+    uint32_t n; /* value attributes seen */
     uint32_t rank;
     hull_dtype dtype; /* HULL_NONE: the tensor, or nothing of ours */
     float *floats;
@@ -498,15 +510,15 @@ static hull_status read_attribute(constant *c, bytes b, const uint8_t *base)
         hull_dtype dtype;
         uint32_t rank;
     } kinds[] = {
-        {"value", HULL_NONE, 0},        {"value_float", HULL_F32, 0},
-        {"value_int", HULL_I64, 0},     {"value_floats", HULL_F32, 1},
-        {"value_ints", HULL_I64, 1},    {"value_string", HULL_NONE, 0},
-        {"value_strings", HULL_NONE, 1}, {"sparse_value", HULL_NONE, 0},
+        { "value", HULL_NONE, 0 },         { "value_float", HULL_F32, 0 },
+        { "value_int", HULL_I64, 0 },      { "value_floats", HULL_F32, 1 },
+        { "value_ints", HULL_I64, 1 },     { "value_string", HULL_NONE, 0 },
+        { "value_strings", HULL_NONE, 1 }, { "sparse_value", HULL_NONE, 0 },
     };
     pb r = pb_of(b, base, "AttributeProto");
     pb_field f;
     bool more;
-    str name = {0};
+    str name = { 0 };
 
     for (;;) {
         TRY(pb_next(&r, &f, &more));
@@ -528,11 +540,10 @@ static hull_status read_attribute(constant *c, bytes b, const uint8_t *base)
 
 static hull_status add_plain(source *s, str name, const constant *c)
 {
-    weight_entry e = {.name = name,
-                      .dtype = c->dtype,
-                      .rank = c->rank,
-                      .inline_value = true};
-    weight_storage g = {.file = -1};
+    weight_entry e = {
+        .name = name, .dtype = c->dtype, .rank = c->rank, .inline_value = true
+    };
+    weight_storage g = { .file = -1 };
     bool is_float = c->dtype == HULL_F32;
     size_t n = !c->rank ? 1 : is_float ? c->n_floats : c->n_ints;
     const void *from = is_float ? (const void *)&c->f : (const void *)&c->i;
@@ -575,7 +586,7 @@ static hull_status read_node(node *n, bytes b, const uint8_t *base)
     pb_field f;
     bool more;
 
-    *n = (node){0};
+    *n = (node){ 0 };
     for (;;) {
         TRY(pb_next(&r, &f, &more));
         if (!more)
@@ -595,7 +606,7 @@ static hull_status read_node(node *n, bytes b, const uint8_t *base)
 
 static hull_status add_node(source *s, bytes b)
 {
-    constant c = {0};
+    constant c = { 0 };
     hull_status st = HULL_OK;
     node n;
     pb r = pb_of(b, s->base, "NodeProto");
@@ -619,8 +630,7 @@ static hull_status add_node(source *s, bytes b)
         TRY_OUT(pb_want(&r, &f, 2));
         TRY_OUT(read_attribute(&c, f.b, s->base));
     }
-    st = note(add_constant(s, n.output, &c), "node '%.*s'",
-              STR_ARG(n.output));
+    st = note(add_constant(s, n.output, &c), "node '%.*s'", STR_ARG(n.output));
 out:
     mem_free(c.floats);
     mem_free(c.ints);
@@ -643,7 +653,7 @@ static hull_status read_graph(source *s, bytes graph)
         if (f.number == 1)
             TRY(add_node(s, f.b));
         else if (f.number == 5)
-            TRY(add_or_skip(s, (str){0}, f.b, false));
+            TRY(add_or_skip(s, (str){ 0 }, f.b, false));
         else
             log_warn("weights", "a sparse initializer is left out");
     }
@@ -651,7 +661,7 @@ static hull_status read_graph(source *s, bytes graph)
 
 static hull_status find_graph(bytes *out, const file *f)
 {
-    pb r = pb_of((bytes){f->p, (size_t)f->size}, f->p, "ModelProto");
+    pb r = pb_of((bytes){ f->p, (size_t)f->size }, f->p, "ModelProto");
     pb_field d;
     bool more, version = false, graph = false;
 
@@ -676,8 +686,8 @@ static hull_status find_graph(bytes *out, const file *f)
 
 hull_status onnx_data_read(weights *w, file *f)
 {
-    source s = {.w = w};
-    bytes graph = {0};
+    source s = { .w = w };
+    bytes graph = { 0 };
     hull_status st;
 
     TRY(find_graph(&graph, f));

@@ -86,7 +86,7 @@ static hull_status map_fd(file *out, int fd, char *path, str location)
     struct stat s;
     void *p = NULL;
 
-    *out = (file){.fd = fd, .path = path};
+    *out = (file){ .fd = fd, .path = path };
     if (fstat(fd, &s) != 0)
         return fail_open(location);
     if (!S_ISREG(s.st_mode))
@@ -96,11 +96,11 @@ static hull_status map_fd(file *out, int fd, char *path, str location)
         log_warn("weights", "external data '%.*s' has %llu hard links",
                  STR_ARG(location), (unsigned long long)s.st_nlink);
     out->size = (uint64_t)s.st_size;
-    out->id = (file_id){.dev = s.st_dev,
-                        .ino = s.st_ino,
-                        .size = out->size,
-                        .mtime_ns = nanoseconds(s.st_mtim),
-                        .ctime_ns = nanoseconds(s.st_ctim)};
+    out->id = (file_id){ .dev = s.st_dev,
+                         .ino = s.st_ino,
+                         .size = out->size,
+                         .mtime_ns = nanoseconds(s.st_mtim),
+                         .ctime_ns = nanoseconds(s.st_ctim) };
     if (out->size == 0)
         return HULL_OK;
     p = mmap(NULL, out->size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -115,7 +115,7 @@ static hull_status map_fd(file *out, int fd, char *path, str location)
 hull_status onnx_external_file(int32_t *out, weights *w, const char *dir,
                                str location)
 {
-    file f = {.fd = -1};
+    file f = { .fd = -1 };
     hull_status st;
     char *z, *path;
     int fd;

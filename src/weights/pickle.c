@@ -20,7 +20,7 @@
 
 void pickle_init(pickle *m, const pickle_hooks *hooks, void *user)
 {
-    *m = (pickle){.hooks = hooks, .user = user};
+    *m = (pickle){ .hooks = hooks, .user = user };
 }
 
 void pickle_fini(pickle *m)
@@ -42,8 +42,8 @@ void pickle_fini(pickle *m)
 const char *pickle_kind_name(pk_kind k)
 {
     static const char *const names[] = {
-        "nothing", "None",  "a bool",  "an int",    "a float",
-        "text",    "bytes", "a tuple", "a list",    "a dict",
+        "nothing", "None",      "a bool",   "an int",          "a float",
+        "text",    "bytes",     "a tuple",  "a list",          "a dict",
         "a class", "a storage", "a tensor", "an opaque value",
     };
 
@@ -54,7 +54,7 @@ str pickle_str(const pickle *m, pk_id id)
 {
     const pk_node *n = &m->nodes[id];
 
-    return n->kind == PK_STR ? (str){n->v.s, n->n} : (str){"", 0};
+    return n->kind == PK_STR ? (str){ n->v.s, n->n } : (str){ "", 0 };
 }
 
 bool pickle_tuple(const pickle *m, pk_id id, uint32_t min, uint32_t max)
@@ -84,7 +84,7 @@ hull_status pickle_new(pickle *m, pk_kind kind, pk_id *out)
     if (m->n_nodes >= NODES_MAX)
         return fail(HULL_EFORMAT, "more than %zu values", NODES_MAX);
     TRY(mem_grow(&m->nodes, &m->cap_nodes, m->n_nodes + 1, sizeof *m->nodes));
-    m->nodes[m->n_nodes] = (pk_node){.kind = (uint8_t)kind};
+    m->nodes[m->n_nodes] = (pk_node){ .kind = (uint8_t)kind };
     *out = (pk_id)m->n_nodes++;
     return HULL_OK;
 }
@@ -160,12 +160,12 @@ static hull_status push_new(pickle *m, pk_kind kind, pk_node value)
 
 static hull_status push_int(pickle *m, int64_t v)
 {
-    return push_new(m, PK_INT, (pk_node){.v.i = v});
+    return push_new(m, PK_INT, (pk_node){ .v.i = v });
 }
 
 static hull_status push_bool(pickle *m, bool v)
 {
-    return push_new(m, PK_BOOL, (pk_node){.v.i = v});
+    return push_new(m, PK_BOOL, (pk_node){ .v.i = v });
 }
 
 /* Values above the last mark, or all when there is none. */
@@ -221,8 +221,7 @@ static hull_status memo_put(pickle *m, uint64_t at)
                     (unsigned long long)at, MEMO_MAX - 1);
     TRY(mem_grow(&m->memo, &m->cap_memo, at + 1, sizeof *m->memo));
     if (at >= m->n_memo) {
-        memset(m->memo + m->n_memo, 0,
-               (at + 1 - m->n_memo) * sizeof *m->memo);
+        memset(m->memo + m->n_memo, 0, (at + 1 - m->n_memo) * sizeof *m->memo);
         m->n_memo = at + 1;
     }
     m->memo[at] = id;
@@ -268,7 +267,7 @@ static hull_status push_text(pickle *m, pk_kind kind, unsigned len_size)
     TRY(take_uint(m, len_size, &n));
     TRY(take(m, n, &b));
     return push_new(m, kind,
-                    (pk_node){.n = (uint32_t)n, .v.s = (const char *)b});
+                    (pk_node){ .n = (uint32_t)n, .v.s = (const char *)b });
 }
 
 /* Integers of more than 8 bytes (seeds of generators) are nobody's size. */
@@ -280,7 +279,7 @@ static hull_status push_long(pickle *m, unsigned len_size)
     TRY(take_uint(m, len_size, &n));
     TRY(take(m, n, &b));
     if (n > 8)
-        return push_new(m, PK_OPAQUE, (pk_node){0});
+        return push_new(m, PK_OPAQUE, (pk_node){ 0 });
     for (uint64_t i = n; i-- > 0;)
         v = v << 8 | b[i];
     if (n > 0 && n < 8 && b[n - 1] & 0x80)
@@ -298,7 +297,7 @@ static hull_status push_float(pickle *m)
     for (int i = 0; i < 8; i++)
         v = v << 8 | b[i];
     memcpy(&f, &v, sizeof f);
-    return push_new(m, PK_FLOAT, (pk_node){.v.f = f});
+    return push_new(m, PK_FLOAT, (pk_node){ .v.f = f });
 }
 
 static hull_status take_line(pickle *m, str *out)
@@ -312,7 +311,7 @@ static hull_status take_line(pickle *m, str *out)
     if (!end)
         return fail(HULL_EFORMAT, "name without an end within %d bytes",
                     GLOBAL_NAME_MAX);
-    *out = (str){(const char *)m->p, (size_t)(end - m->p)};
+    *out = (str){ (const char *)m->p, (size_t)(end - m->p) };
     m->p = end + 1;
     return HULL_OK;
 }
@@ -324,7 +323,7 @@ static hull_status push_global(pickle *m, str module, str name)
     int64_t number;
 
     TRY(m->hooks->global(m, module, name, &number));
-    return push_new(m, PK_GLOBAL, (pk_node){.v.i = number});
+    return push_new(m, PK_GLOBAL, (pk_node){ .v.i = number });
 }
 
 static hull_status op_global(pickle *m)
@@ -361,7 +360,7 @@ static hull_status make_tuple(pickle *m, size_t first)
         memcpy(items, m->stack + first, n * sizeof *items);
     m->n_stack = first;
     return push_new(m, PK_TUPLE,
-                    (pk_node){.n = (uint32_t)n, .v.items = items});
+                    (pk_node){ .n = (uint32_t)n, .v.items = items });
 }
 
 static hull_status op_tuple_n(pickle *m, size_t n)
@@ -418,8 +417,8 @@ static hull_status set_from(pickle *m, size_t first)
     for (size_t i = first; i < m->n_stack; i += 2) {
         pk_kind k = pickle_kind(m, m->stack[i]);
 
-        if (k == PK_TENSOR || k == PK_STORAGE || k == PK_LIST ||
-            k == PK_DICT || k == PK_TUPLE)
+        if (k == PK_TENSOR || k == PK_STORAGE || k == PK_LIST || k == PK_DICT ||
+            k == PK_TUPLE)
             return fail(HULL_EFORMAT, "%s as the key of a dict",
                         pickle_kind_name(k));
         TRY(pickle_append(m, dict, m->stack[i]));
@@ -540,51 +539,95 @@ static hull_status op_int(pickle *m, unsigned size)
 static hull_status run_op(pickle *m, uint8_t op)
 {
     switch (op) {
-    case 0x80: return op_protocol(m);
-    case 0x95: return op_frame(m);
-    case '(': return put_mark(m);
-    case 'N': return push_new(m, PK_NONE, (pk_node){0});
-    case 0x88: return push_bool(m, true);
-    case 0x89: return push_bool(m, false);
-    case 'K': return op_int(m, 1);
-    case 'M': return op_int(m, 2);
-    case 'J': return op_int(m, 4);
-    case 0x8a: return push_long(m, 1);
-    case 0x8b: return push_long(m, 4);
-    case 'G': return push_float(m);
-    case 'U': return push_text(m, PK_STR, 1);
-    case 'T': return push_text(m, PK_STR, 4);
-    case 'X': return push_text(m, PK_STR, 4);
-    case 0x8c: return push_text(m, PK_STR, 1);
-    case 0x8d: return push_text(m, PK_STR, 8);
-    case 'C': return push_text(m, PK_BYTES, 1);
-    case 'B': return push_text(m, PK_BYTES, 4);
-    case 0x8e: return push_text(m, PK_BYTES, 8);
-    case ')': return make_tuple(m, m->n_stack);
-    case 0x85: return op_tuple_n(m, 1);
-    case 0x86: return op_tuple_n(m, 2);
-    case 0x87: return op_tuple_n(m, 3);
-    case 't': return op_tuple(m);
-    case ']': return push_new(m, PK_LIST, (pk_node){0});
-    case '}': return push_new(m, PK_DICT, (pk_node){0});
-    case 0x8f: return push_new(m, PK_OPAQUE, (pk_node){0});
-    case 0x90: return op_add_items(m);
-    case 'a': return op_one(m, append_from, 1);
-    case 'e': return op_many(m, append_from);
-    case 's': return op_one(m, set_from, 2);
-    case 'u': return op_many(m, set_from);
-    case 'q': return op_memo(m, 1, false);
-    case 'r': return op_memo(m, 4, false);
-    case 0x94: return memo_put(m, m->n_memo);
-    case 'h': return op_memo(m, 1, true);
-    case 'j': return op_memo(m, 4, true);
-    case 'c': return op_global(m);
-    case 0x93: return op_stack_global(m);
-    case 'Q': return op_persistent(m);
+    case 0x80:
+        return op_protocol(m);
+    case 0x95:
+        return op_frame(m);
+    case '(':
+        return put_mark(m);
+    case 'N':
+        return push_new(m, PK_NONE, (pk_node){ 0 });
+    case 0x88:
+        return push_bool(m, true);
+    case 0x89:
+        return push_bool(m, false);
+    case 'K':
+        return op_int(m, 1);
+    case 'M':
+        return op_int(m, 2);
+    case 'J':
+        return op_int(m, 4);
+    case 0x8a:
+        return push_long(m, 1);
+    case 0x8b:
+        return push_long(m, 4);
+    case 'G':
+        return push_float(m);
+    case 'U':
+        return push_text(m, PK_STR, 1);
+    case 'T':
+        return push_text(m, PK_STR, 4);
+    case 'X':
+        return push_text(m, PK_STR, 4);
+    case 0x8c:
+        return push_text(m, PK_STR, 1);
+    case 0x8d:
+        return push_text(m, PK_STR, 8);
+    case 'C':
+        return push_text(m, PK_BYTES, 1);
+    case 'B':
+        return push_text(m, PK_BYTES, 4);
+    case 0x8e:
+        return push_text(m, PK_BYTES, 8);
+    case ')':
+        return make_tuple(m, m->n_stack);
+    case 0x85:
+        return op_tuple_n(m, 1);
+    case 0x86:
+        return op_tuple_n(m, 2);
+    case 0x87:
+        return op_tuple_n(m, 3);
+    case 't':
+        return op_tuple(m);
+    case ']':
+        return push_new(m, PK_LIST, (pk_node){ 0 });
+    case '}':
+        return push_new(m, PK_DICT, (pk_node){ 0 });
+    case 0x8f:
+        return push_new(m, PK_OPAQUE, (pk_node){ 0 });
+    case 0x90:
+        return op_add_items(m);
+    case 'a':
+        return op_one(m, append_from, 1);
+    case 'e':
+        return op_many(m, append_from);
+    case 's':
+        return op_one(m, set_from, 2);
+    case 'u':
+        return op_many(m, set_from);
+    case 'q':
+        return op_memo(m, 1, false);
+    case 'r':
+        return op_memo(m, 4, false);
+    case 0x94:
+        return memo_put(m, m->n_memo);
+    case 'h':
+        return op_memo(m, 1, true);
+    case 'j':
+        return op_memo(m, 4, true);
+    case 'c':
+        return op_global(m);
+    case 0x93:
+        return op_stack_global(m);
+    case 'Q':
+        return op_persistent(m);
     case 'R':
-    case 0x81: return op_reduce(m);
-    case 'b': return op_build(m);
-    default: break;
+    case 0x81:
+        return op_reduce(m);
+    case 'b':
+        return op_build(m);
+    default:
+        break;
     }
     return fail(HULL_EUNSUPPORTED,
                 "opcode 0x%02x, which no checkpoint of tensors needs", op);
@@ -604,8 +647,10 @@ static hull_status run(pickle *m, pk_id *out)
                  (size_t)(at - m->start)));
     }
     if (m->n_marks || m->n_stack != 1)
-        return fail(HULL_EFORMAT, "%s ends with %zu values and %zu marks, 1 "
-                    "value is wanted", m->what, m->n_stack, m->n_marks);
+        return fail(HULL_EFORMAT,
+                    "%s ends with %zu values and %zu marks, 1 "
+                    "value is wanted",
+                    m->what, m->n_stack, m->n_marks);
     *out = m->stack[0];
     return HULL_OK;
 }

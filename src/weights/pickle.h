@@ -33,10 +33,10 @@ typedef enum pk_kind {
 
 typedef struct pk_node {
     uint8_t kind;
-    uint32_t n, cap;  /* items, or bytes of text */
-    uint32_t seen;    /* stamp of the last traversal */
+    uint32_t n, cap; /* items, or bytes of text */
+    uint32_t seen;   /* stamp of the last traversal */
     union {
-        int64_t i;    /* bool, int, global, storage */
+        int64_t i; /* bool, int, global, storage */
         double f;
         const char *s; /* view into the pickle: str, bytes */
         pk_id *items;  /* tuple, list, dict */
@@ -62,13 +62,13 @@ struct pickle {
     size_t n_nodes, cap_nodes;
     pk_id *stack;
     size_t n_stack, cap_stack;
-    size_t *marks;    /* stack heights */
+    size_t *marks; /* stack heights */
     size_t n_marks, cap_marks;
     pk_id *memo;
     size_t n_memo, cap_memo;
     const uint8_t *start, *p, *end;
     uint32_t stamp;
-    uint64_t steps;   /* of traversals so far */
+    uint64_t steps; /* of traversals so far */
 };
 
 void pickle_init(pickle *m, const pickle_hooks *hooks, void *user);

@@ -22,12 +22,13 @@
 
 /* The serializer's own numbering of dtypes, not that of c10. */
 static const hull_dtype scalar_types[] = {
-    [1] = HULL_U8,    [2] = HULL_I8,   [3] = HULL_I16,   [4] = HULL_I32,
-    [5] = HULL_I64,   [6] = HULL_F16,  [7] = HULL_F32,   [8] = HULL_F64,
-    [10] = HULL_C64,  [11] = HULL_C128, [12] = HULL_BOOL, [13] = HULL_BF16,
-    [28] = HULL_U16,  [29] = HULL_F8E4M3FN,  [30] = HULL_F8E5M2,
+    [1] = HULL_U8,          [2] = HULL_I8,          [3] = HULL_I16,
+    [4] = HULL_I32,         [5] = HULL_I64,         [6] = HULL_F16,
+    [7] = HULL_F32,         [8] = HULL_F64,         [10] = HULL_C64,
+    [11] = HULL_C128,       [12] = HULL_BOOL,       [13] = HULL_BF16,
+    [28] = HULL_U16,        [29] = HULL_F8E4M3FN,   [30] = HULL_F8E5M2,
     [31] = HULL_F8E4M3FNUZ, [32] = HULL_F8E5M2FNUZ, [33] = HULL_F8E8M0,
-    [34] = HULL_U32,  [35] = HULL_U64,
+    [34] = HULL_U32,        [35] = HULL_U64,
 };
 
 typedef struct archive {
@@ -43,7 +44,7 @@ static str rooted(const archive *a, str name, bool *out_inside)
     size_t n = strlen(a->root);
 
     *out_inside = name.n >= n && memcmp(name.p, a->root, n) == 0;
-    return *out_inside ? (str){name.p + n, name.n - n} : name;
+    return *out_inside ? (str){ name.p + n, name.n - n } : name;
 }
 
 /* The entry <root>/<text>, NULL when absent; text longer than any is absent. */
@@ -63,7 +64,7 @@ static const zip_entry *entry(const archive *a, const char *fmt, ...)
     va_end(ap);
     if (more < 0 || (size_t)more >= sizeof name - n)
         return NULL;
-    return zip_find(&a->z, (str){name, n + (size_t)more});
+    return zip_find(&a->z, (str){ name, n + (size_t)more });
 }
 
 static bool is_flat(const archive *a)
@@ -111,7 +112,7 @@ static hull_status find_model(archive *a)
         aoti = aoti || str_starts(name, "data/aotinductor/");
         if (!str_starts(name, "models/") || !str_ends(name, ".json"))
             continue;
-        name = (str){name.p + 7, name.n - 12};
+        name = (str){ name.p + 7, name.n - 12 };
         if (++n > 1)
             break;
         if (name.n >= sizeof a->model)
@@ -122,9 +123,9 @@ static hull_status find_model(archive *a)
     if (n > 1)
         return fail(HULL_EUNSUPPORTED, "the archive holds several models");
     if (n == 0)
-        return fail(HULL_EUNSUPPORTED, aoti
-                    ? "an AOTInductor package, not an exported graph"
-                    : "the archive holds no models/<name>.json");
+        return fail(HULL_EUNSUPPORTED,
+                    aoti ? "an AOTInductor package, not an exported graph"
+                         : "the archive holds no models/<name>.json");
     return HULL_OK;
 }
 
@@ -137,7 +138,7 @@ static hull_status check_text(const archive *a, const char *name,
     if (!e)
         return HULL_OK;
     b = zip_bytes(&a->z, e);
-    if (str_is(str_trim((str){(const char *)b.p, b.n}), want))
+    if (str_is(str_trim((str){ (const char *)b.p, b.n }), want))
         return HULL_OK;
     return fail(HULL_EVERSION, "%s is '%.*s', '%s' is read", name,
                 (int)(b.n < 40 ? b.n : 40), (const char *)b.p, want);
@@ -173,8 +174,8 @@ static hull_status want_numbers(int64_t *out, uint32_t *out_n, json_t *meta,
     TRY(json_want_array(&list, meta, key, fqn));
     n = json_array_size(list);
     if (n > HULL_MAX_RANK)
-        return fail(HULL_EUNSUPPORTED, "'%.200s' has rank %zu, at most %d",
-                    fqn, n, HULL_MAX_RANK);
+        return fail(HULL_EUNSUPPORTED, "'%.200s' has rank %zu, at most %d", fqn,
+                    n, HULL_MAX_RANK);
     for (size_t i = 0; i < n; i++)
         TRY(want_number(&out[i], json_array_get(list, i), fqn, key));
     *out_n = (uint32_t)n;
@@ -194,8 +195,10 @@ static hull_status read_meta(weight_entry *e, json_t *meta, const char *fqn)
                     (long long)dtype);
     TRY(json_want_int(&layout, meta, "layout", fqn));
     if (layout != 7)
-        return fail(HULL_EUNSUPPORTED, "'%.200s' has layout %lld, 7 (strided) "
-                    "is read", fqn, (long long)layout);
+        return fail(HULL_EUNSUPPORTED,
+                    "'%.200s' has layout %lld, 7 (strided) "
+                    "is read",
+                    fqn, (long long)layout);
     TRY(want_numbers(e->shape, &e->rank, meta, "sizes", fqn));
     TRY(want_numbers(e->strides, &n_strides, meta, "strides", fqn));
     if (n_strides != e->rank)
@@ -212,7 +215,7 @@ typedef struct config {
     archive *a;
     const char *folder; /* "weights" or "constants" */
     bool constant;
-    strmap by_record;   /* record name -> the first entry there */
+    strmap by_record; /* record name -> the first entry there */
 } config;
 
 /* Is this an archive of torch 2.9 (schema 8.14 and before)? Its writer put
@@ -260,7 +263,7 @@ static bool same_sizes(const weight_entry *a, const weight_entry *b)
 
 static hull_status absent_storage(weights *w, uint32_t *out)
 {
-    weight_storage s = {.file = -1, .absent = true};
+    weight_storage s = { .file = -1, .absent = true };
 
     return weights_add_storage(w, &s, out);
 }
@@ -270,7 +273,7 @@ static hull_status record_storage(config *c, weight_entry *e, str path,
                                   const zip_entry *z)
 {
     weights *w = c->a->w;
-    weight_storage s = {.file = c->a->index, .off = z->off, .len = z->size};
+    weight_storage s = { .file = c->a->index, .off = z->off, .len = z->size };
     uint32_t first;
     uint64_t numel;
 
@@ -287,7 +290,8 @@ static hull_status record_storage(config *c, weight_entry *e, str path,
     e->storage = w->entries[first].storage;
     if (numel > 0 && e->off == 0 && w->entries[first].off == 0 &&
         !same_sizes(e, &w->entries[first]) && old_schema(c->a)) {
-        log_warn("weights", "'%.*s' shares a record with '%.*s' and this "
+        log_warn("weights",
+                 "'%.*s' shares a record with '%.*s' and this "
                  "version of torch lost the offset: it has no bytes",
                  STR_ARG(e->name), STR_ARG(w->entries[first].name));
         return absent_storage(w, &e->storage);
@@ -297,7 +301,7 @@ static hull_status record_storage(config *c, weight_entry *e, str path,
 
 static hull_status add_payload(config *c, const char *fqn, json_t *payload)
 {
-    weight_entry e = {.name = str_of(fqn), .constant = c->constant};
+    weight_entry e = { .name = str_of(fqn), .constant = c->constant };
     json_t *meta = json_object_get(payload, "tensor_meta");
     const zip_entry *z;
     str path;
@@ -308,8 +312,10 @@ static hull_status add_payload(config *c, const char *fqn, json_t *payload)
     TRY(json_want_string(&path, payload, "path_name", fqn));
     if (json_is_true(json_object_get(payload, "use_pickle")) ||
         !json_is_object(meta))
-        return fail(HULL_EUNSUPPORTED, "'%.200s' is a pickled object (%.*s), "
-                    "tensors are read", fqn, STR_ARG(path));
+        return fail(HULL_EUNSUPPORTED,
+                    "'%.200s' is a pickled object (%.*s), "
+                    "tensors are read",
+                    fqn, STR_ARG(path));
     if (!str_is_safe_path(path) || memchr(path.p, '/', path.n))
         return fail(HULL_EFORMAT, "'%.200s' has the path_name '%.*s'", fqn,
                     STR_ARG(path));
@@ -319,8 +325,10 @@ static hull_status add_payload(config *c, const char *fqn, json_t *payload)
         return fail(HULL_EFORMAT, "record '%.*s' of '%.200s' is missing",
                     STR_ARG(path), fqn);
     if (z->size % (hull_dtype_bits(e.dtype) / 8))
-        return fail(HULL_EFORMAT, "record '%.*s' has %llu bytes, elements "
-                    "have %u", STR_ARG(path), (unsigned long long)z->size,
+        return fail(HULL_EFORMAT,
+                    "record '%.*s' has %llu bytes, elements "
+                    "have %u",
+                    STR_ARG(path), (unsigned long long)z->size,
                     hull_dtype_bits(e.dtype) / 8);
     TRY(record_storage(c, &e, path, z));
     return weights_add(c->a->w, &e, true);
@@ -329,7 +337,7 @@ static hull_status add_payload(config *c, const char *fqn, json_t *payload)
 static hull_status add_config(archive *a, const zip_entry *z,
                               const char *folder, bool constant)
 {
-    config c = {.a = a, .folder = folder, .constant = constant};
+    config c = { .a = a, .folder = folder, .constant = constant };
     json_t *root = NULL, *map, *payload;
     const char *fqn;
     hull_status st = HULL_OK;
@@ -342,8 +350,8 @@ static hull_status add_config(archive *a, const zip_entry *z,
     file_count_read(b.n);
     TRY_OUT(json_parse(&root, (const char *)b.p, b.n, "config"));
     if (!json_is_object(root))
-        TRY_OUT(fail(HULL_EFORMAT, "config is %s, not an object",
-                     json_kind(root)));
+        TRY_OUT(
+            fail(HULL_EFORMAT, "config is %s, not an object", json_kind(root)));
     TRY_OUT(json_want_object(&map, root, "config", "config"));
     json_object_foreach(map, fqn, payload)
         TRY_OUT(add_payload(&c, fqn, payload));
@@ -361,7 +369,7 @@ static hull_status add_nested(archive *a, const zip_entry *e, bool constant)
 
     if (b.n == 0)
         return HULL_OK;
-    return note(torch_zip_add(a->w, b, a->index, e->off, (str){0}, constant),
+    return note(torch_zip_add(a->w, b, a->index, e->off, (str){ 0 }, constant),
                 "member %.*s", STR_ARG(e->name));
 }
 
@@ -370,7 +378,8 @@ static hull_status add_flat(archive *a)
     const zip_entry *e = entry(a, "serialized_state_dict.pt");
 
     if (!e)
-        return fail(HULL_EUNSUPPORTED, "an archive of torch 2.1 or without a "
+        return fail(HULL_EUNSUPPORTED,
+                    "an archive of torch 2.1 or without a "
                     "state_dict; save it with torch 2.6 or later");
     TRY(add_nested(a, e, false));
     e = entry(a, "serialized_constants.pt");
@@ -412,10 +421,10 @@ static hull_status read_archive(archive *a)
 
 hull_status pt2_data_read(weights *w, file *f)
 {
-    archive a = {.w = w};
+    archive a = { .w = w };
     hull_status st;
 
-    TRY(zip_open(&a.z, (bytes){f->p, (size_t)f->size}));
+    TRY(zip_open(&a.z, (bytes){ f->p, (size_t)f->size }));
     st = weights_take_file(w, f, &a.index);
     if (st == HULL_OK)
         st = read_archive(&a);

@@ -29,28 +29,28 @@ static const struct {
     uint32_t bits;
     hull_dtype dtype; /* HULL_NONE: of the format, but not ours */
 } dtypes[] = {
-    {"BOOL", 8, HULL_BOOL},
-    {"U8", 8, HULL_U8},
-    {"I8", 8, HULL_I8},
-    {"F8_E5M2", 8, HULL_F8E5M2},
-    {"F8_E4M3", 8, HULL_F8E4M3FN},
-    {"F8_E8M0", 8, HULL_F8E8M0},
-    {"F8_E4M3FNUZ", 8, HULL_F8E4M3FNUZ},
-    {"F8_E5M2FNUZ", 8, HULL_F8E5M2FNUZ},
-    {"I16", 16, HULL_I16},
-    {"U16", 16, HULL_U16},
-    {"F16", 16, HULL_F16},
-    {"BF16", 16, HULL_BF16},
-    {"I32", 32, HULL_I32},
-    {"U32", 32, HULL_U32},
-    {"F32", 32, HULL_F32},
-    {"I64", 64, HULL_I64},
-    {"U64", 64, HULL_U64},
-    {"F64", 64, HULL_F64},
-    {"C64", 64, HULL_C64},
-    {"F4", 4, HULL_F4E2M1},
-    {"F6_E2M3", 6, HULL_NONE},
-    {"F6_E3M2", 6, HULL_NONE},
+    { "BOOL", 8, HULL_BOOL },
+    { "U8", 8, HULL_U8 },
+    { "I8", 8, HULL_I8 },
+    { "F8_E5M2", 8, HULL_F8E5M2 },
+    { "F8_E4M3", 8, HULL_F8E4M3FN },
+    { "F8_E8M0", 8, HULL_F8E8M0 },
+    { "F8_E4M3FNUZ", 8, HULL_F8E4M3FNUZ },
+    { "F8_E5M2FNUZ", 8, HULL_F8E5M2FNUZ },
+    { "I16", 16, HULL_I16 },
+    { "U16", 16, HULL_U16 },
+    { "F16", 16, HULL_F16 },
+    { "BF16", 16, HULL_BF16 },
+    { "I32", 32, HULL_I32 },
+    { "U32", 32, HULL_U32 },
+    { "F32", 32, HULL_F32 },
+    { "I64", 64, HULL_I64 },
+    { "U64", 64, HULL_U64 },
+    { "F64", 64, HULL_F64 },
+    { "C64", 64, HULL_C64 },
+    { "F4", 4, HULL_F4E2M1 },
+    { "F6_E2M3", 6, HULL_NONE },
+    { "F6_E3M2", 6, HULL_NONE },
 };
 
 hull_dtype safetensors_dtype(str name)
@@ -99,8 +99,8 @@ static hull_status bad(const reader *r, const char *what)
 
 static void skip_blanks(reader *r)
 {
-    while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' ||
-                             *r->p == '\r'))
+    while (r->p < r->end &&
+           (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r'))
         r->p++;
 }
 
@@ -220,7 +220,7 @@ static hull_status unescape(str *out, reader *r, const char *start, size_t n)
         }
     }
     r->p++;
-    *out = (str){p, (size_t)(d - p)};
+    *out = (str){ p, (size_t)(d - p) };
     return HULL_OK;
 }
 
@@ -229,7 +229,7 @@ static hull_status read_text(str *out, reader *r)
     const char *start;
     bool escapes = false;
 
-    *out = (str){0};
+    *out = (str){ 0 };
     if (!eat(r, '"'))
         return bad(r, "a text is wanted");
     start = r->p;
@@ -246,7 +246,7 @@ static hull_status read_text(str *out, reader *r)
         return bad(r, "text does not end");
     if (escapes)
         return unescape(out, r, start, (size_t)(r->p - start));
-    *out = (str){start, (size_t)(r->p - start)};
+    *out = (str){ start, (size_t)(r->p - start) };
     r->p++;
     return HULL_OK;
 }
@@ -396,8 +396,8 @@ static hull_status read_shape(item *t, reader *r)
     do {
         if (t->rank == HULL_MAX_RANK)
             return fail(HULL_EUNSUPPORTED,
-                        "tensor '%.*s' has more than %d dims",
-                        STR_ARG(t->name), HULL_MAX_RANK);
+                        "tensor '%.*s' has more than %d dims", STR_ARG(t->name),
+                        HULL_MAX_RANK);
         TRY(read_u64(&dim, r));
         if (dim > INT64_MAX)
             return bad(r, "dim beyond 2^63-1 overflows");
@@ -442,20 +442,18 @@ static hull_status check_item(const item *t, str dtype)
     if (bits % 8)
         return fail(HULL_EFORMAT,
                     "tensor '%.*s' of %.*s ends inside a byte (%llu bits)",
-                    STR_ARG(t->name), STR_ARG(dtype),
-                    (unsigned long long)bits);
+                    STR_ARG(t->name), STR_ARG(dtype), (unsigned long long)bits);
     if (bits / 8 != t->end - t->begin)
         return fail(HULL_EFORMAT,
                     "tensor '%.*s' has %llu bytes, its shape wants %llu",
-                    STR_ARG(t->name),
-                    (unsigned long long)(t->end - t->begin),
+                    STR_ARG(t->name), (unsigned long long)(t->end - t->begin),
                     (unsigned long long)(bits / 8));
     return HULL_OK;
 }
 
 static hull_status read_member(item *t, str *dtype, unsigned *seen, reader *r)
 {
-    static const char *const names[] = {"dtype", "shape", "data_offsets"};
+    static const char *const names[] = { "dtype", "shape", "data_offsets" };
     str key;
     size_t i;
 
@@ -468,8 +466,7 @@ static hull_status read_member(item *t, str *dtype, unsigned *seen, reader *r)
     if (i == COUNT_OF(names))
         return skip_value(r);
     if (*seen & 1u << i)
-        return fail(HULL_EFORMAT,
-                    "tensor '%.*s' has '%s' twice, byte %zu",
+        return fail(HULL_EFORMAT, "tensor '%.*s' has '%s' twice, byte %zu",
                     STR_ARG(t->name), names[i], offset(r));
     *seen |= 1u << i;
     if (i == 0)
@@ -480,7 +477,7 @@ static hull_status read_member(item *t, str *dtype, unsigned *seen, reader *r)
 static hull_status read_item(item *t, reader *r)
 {
     unsigned seen = 0;
-    str dtype = {0};
+    str dtype = { 0 };
 
     if (!eat(r, '{'))
         return bad(r, "a tensor wants an object");
@@ -492,17 +489,17 @@ static hull_status read_item(item *t, reader *r)
             return bad(r, "a comma or a closing brace is wanted");
     }
     if (seen != 7)
-        return fail(HULL_EFORMAT, "tensor '%.*s' lacks '%s'",
-                    STR_ARG(t->name),
-                    !(seen & 1) ? "dtype"
-                                : !(seen & 2) ? "shape" : "data_offsets");
+        return fail(HULL_EFORMAT, "tensor '%.*s' lacks '%s'", STR_ARG(t->name),
+                    !(seen & 1)   ? "dtype"
+                    : !(seen & 2) ? "shape"
+                                  : "data_offsets");
     t->dtype = safetensors_dtype(dtype);
     return check_item(t, dtype);
 }
 
 static hull_status read_metadata(reader *r)
 {
-    strmap keys = {0};
+    strmap keys = { 0 };
     hull_status st = HULL_OK;
     str key, value;
     uint32_t other;
@@ -545,7 +542,7 @@ static hull_status read_entry(header *h, bool *metadata, reader *r)
     if (h->n >= WEIGHTS_TENSORS_MAX)
         return fail(HULL_ENOMEM, "more than %u tensors", WEIGHTS_TENSORS_MAX);
     TRY(mem_grow(&h->items, &h->cap, h->n + 1, sizeof *h->items));
-    h->items[h->n] = (item){.name = key};
+    h->items[h->n] = (item){ .name = key };
     TRY(read_item(&h->items[h->n], r));
     h->n++;
     return HULL_OK;
@@ -555,7 +552,7 @@ static hull_status read_header(header *h, reader *r)
 {
     bool metadata = false;
 
-    if (!str_valid_utf8((str){r->base, (size_t)(r->end - r->base)}))
+    if (!str_valid_utf8((str){ r->base, (size_t)(r->end - r->base) }))
         return fail(HULL_EFORMAT, "safetensors header is not utf-8");
     if (!eat(r, '{'))
         return bad(r, "the header wants an object");
@@ -644,13 +641,12 @@ static hull_status add_items(weights *w, const header *h, file *f,
     TRY(weights_take_file(w, f, &index));
     for (size_t i = 0; i < h->n; i++) {
         const item *t = &h->items[i];
-        weight_storage s = {.file = index,
-                            .off = base + t->begin,
-                            .len = t->end - t->begin};
-        weight_entry e = {.name = t->name,
-                          .dtype = t->dtype,
-                          .rank = t->rank,
-                          .len = s.len};
+        weight_storage s = { .file = index,
+                             .off = base + t->begin,
+                             .len = t->end - t->begin };
+        weight_entry e = {
+            .name = t->name, .dtype = t->dtype, .rank = t->rank, .len = s.len
+        };
 
         memcpy(e.shape, t->shape, sizeof e.shape);
         TRY(weights_add_storage(w, &s, &e.storage));
@@ -690,8 +686,8 @@ static hull_status check_length(uint64_t *out, const file *f)
 hull_status safetensors_read(weights *w, file *f)
 {
     hull_status st = HULL_OK;
-    header h = {0};
-    arena text = {0};
+    header h = { 0 };
+    arena text = { 0 };
     uint64_t n;
     char *p;
     reader r;
@@ -701,7 +697,7 @@ hull_status safetensors_read(weights *w, file *f)
     if (!p)
         return fail_oom(n);
     TRY_OUT(file_read_at(f, 8, p, n));
-    r = (reader){.base = p, .p = p, .end = p + n, .text = &text};
+    r = (reader){ .base = p, .p = p, .end = p + n, .text = &text };
     h.payload = f->size - 8 - n;
     TRY_OUT(read_header(&h, &r));
     TRY_OUT(check_cover(&h));
@@ -718,7 +714,7 @@ out:
 static hull_status read_shard(weights *w, const char *dir, const char *name)
 {
     char *path = path_join(dir, name);
-    file f = {.fd = -1};
+    file f = { .fd = -1 };
     hull_status st;
 
     if (!path)
@@ -737,8 +733,8 @@ static hull_status check_shard(const weights *w, size_t first, json_t *map,
 {
     for (size_t i = first; i < w->n; i++) {
         str name = w->entries[i].name;
-        const char *at = json_string_value(json_object_getn(map, name.p,
-                                                            name.n));
+        const char *at =
+            json_string_value(json_object_getn(map, name.p, name.n));
 
         if (!at)
             return fail(HULL_EFORMAT,
@@ -756,38 +752,45 @@ static hull_status check_shard(const weights *w, size_t first, json_t *map,
 static hull_status read_map(weights *w, json_t *map, const char *dir)
 {
     hull_status st = HULL_OK;
-    strmap seen = {0};
+    strmap seen = { 0 };
     const char *name;
     json_t *value;
 
-    json_object_foreach(map, name, value) {
+    json_object_foreach(map, name, value)
+    {
         const char *shard = json_string_value(value);
         str s = str_of(shard);
         size_t first = w->n;
         uint32_t other;
 
         if (!shard)
-            TRY_OUT(fail(HULL_EFORMAT, "weight_map of '%.200s' is %s, a file "
-                         "name is wanted", name, json_kind(value)));
+            TRY_OUT(fail(HULL_EFORMAT,
+                         "weight_map of '%.200s' is %s, a file "
+                         "name is wanted",
+                         name, json_kind(value)));
         if (strmap_get(&seen, s, &other))
             continue;
-        if (!str_is_safe_path(s) || memchr(s.p, '/', s.n) ||
-            str_is(s, "."))
-            TRY_OUT(fail(HULL_EFORMAT, "shard '%.200s' of '%.200s' is not a "
-                         "plain file name", shard, name));
+        if (!str_is_safe_path(s) || memchr(s.p, '/', s.n) || str_is(s, "."))
+            TRY_OUT(fail(HULL_EFORMAT,
+                         "shard '%.200s' of '%.200s' is not a "
+                         "plain file name",
+                         shard, name));
         if (!str_ends(s, ".safetensors"))
-            TRY_OUT(fail(HULL_EUNSUPPORTED, "shard '%.200s': only "
-                         ".safetensors shards are read", shard));
+            TRY_OUT(fail(HULL_EUNSUPPORTED,
+                         "shard '%.200s': only "
+                         ".safetensors shards are read",
+                         shard));
         TRY_OUT(strmap_set(&seen, s, 1));
         TRY_OUT(read_shard(w, dir, shard));
         TRY_OUT(check_shard(w, first, map, shard));
     }
     if (w->n != json_object_size(map)) {
-        json_object_foreach(map, name, value)
-            if (!weights_find(w, str_of(name)))
-                TRY_OUT(fail(HULL_EFORMAT, "tensor '%.200s' of the weight_map "
-                             "is not in shard %.200s", name,
-                             json_string_value(value)));
+        json_object_foreach(map, name,
+                            value) if (!weights_find(w, str_of(name)))
+            TRY_OUT(fail(HULL_EFORMAT,
+                         "tensor '%.200s' of the weight_map "
+                         "is not in shard %.200s",
+                         name, json_string_value(value)));
     }
 out:
     strmap_fini(&seen);
@@ -870,7 +873,7 @@ static hull_status put_item(buf *b, const safetensors_item *t, uint64_t *at)
 static hull_status put_header(buf *b, const safetensors_item *items, size_t n)
 {
     hull_status st = HULL_OK;
-    strmap names = {0};
+    strmap names = { 0 };
     uint64_t at = 0;
     uint32_t other;
 
@@ -909,9 +912,9 @@ hull_status safetensors_write(const char *path, const safetensors_item *items,
     parts = mem_calloc(n + 1, sizeof *parts);
     if (!parts)
         TRY_OUT(fail_oom((n + 1) * sizeof *parts));
-    parts[0] = (file_part){b.p, b.n};
+    parts[0] = (file_part){ b.p, b.n };
     for (size_t i = 0; i < n; i++)
-        parts[i + 1] = (file_part){items[i].data, (size_t)items[i].len};
+        parts[i + 1] = (file_part){ items[i].data, (size_t)items[i].len };
     TRY_OUT(file_write_atomic(path, parts, n + 1));
 out:
     mem_free(parts);

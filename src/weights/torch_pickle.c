@@ -48,8 +48,7 @@ static hull_status fail_no_dict(const pickle *m, pk_id root, const char *text)
     hull_status st;
 
     buf_init(&b, 2000);
-    for (uint32_t i = 0; d->kind == PK_DICT && i < d->n && b.n < 1000;
-         i += 2) {
+    for (uint32_t i = 0; d->kind == PK_DICT && i < d->n && b.n < 1000; i += 2) {
         str key = pickle_str(m, d->v.items[i]);
 
         if (count_tensors(m, d->v.items[i + 1], NULL) && key.n < 100) {
@@ -58,7 +57,8 @@ static hull_status fail_no_dict(const pickle *m, pk_id root, const char *text)
         }
     }
     if (d->kind != PK_DICT)
-        st = fail(HULL_EUNSUPPORTED, "the checkpoint is %s, a dictionary of "
+        st = fail(HULL_EUNSUPPORTED,
+                  "the checkpoint is %s, a dictionary of "
                   "tensors is wanted",
                   pickle_kind_name((pk_kind)d->kind));
     else
@@ -119,17 +119,19 @@ static hull_status add_tensor(weights *w, torch_values *v, int32_t index,
                               str name, const torch_tensor *t, bool constant)
 {
     torch_storage *s = &v->storages[t->storage];
-    weight_entry e = {.name = name,
-                      .dtype = t->dtype,
-                      .rank = t->rank,
-                      .off = t->off,
-                      .constant = constant};
+    weight_entry e = { .name = name,
+                       .dtype = t->dtype,
+                       .rank = t->rank,
+                       .off = t->off,
+                       .constant = constant };
 
     if (!s->placed)
-        return fail(HULL_EFORMAT, "storage %.*s of tensor '%.*s' is not in "
-                    "the file", STR_ARG(s->key), STR_ARG(name));
+        return fail(HULL_EFORMAT,
+                    "storage %.*s of tensor '%.*s' is not in "
+                    "the file",
+                    STR_ARG(s->key), STR_ARG(name));
     if (s->index == 0) {
-        weight_storage g = {.file = index, .off = s->off, .len = s->len};
+        weight_storage g = { .file = index, .off = s->off, .len = s->len };
 
         TRY(weights_add_storage(w, &g, &s->index));
         s->index++;
@@ -148,8 +150,7 @@ static hull_status add_dict(weights *w, const pickle *m, int32_t index,
     for (uint32_t i = 0; i < d->n; i += 2) {
         const pk_node *value = pickle_at(m, d->v.items[i + 1]);
 
-        if (pickle_kind(m, d->v.items[i]) != PK_STR ||
-            value->kind != PK_TENSOR)
+        if (pickle_kind(m, d->v.items[i]) != PK_STR || value->kind != PK_TENSOR)
             continue;
         TRY(add_tensor(w, m->user, index, pickle_str(m, d->v.items[i]),
                        value->v.data, constant));
@@ -161,7 +162,7 @@ static hull_status add_dict(weights *w, const pickle *m, int32_t index,
 
 typedef struct archive {
     zip z;
-    buf name;   /* of a member; starts with the root */
+    buf name;    /* of a member; starts with the root */
     size_t root; /* length of "<root>/", or 0 */
 } archive;
 
@@ -201,9 +202,9 @@ static hull_status check_byteorder(archive *a, bool *out_found)
     if (!e)
         return HULL_OK;
     b = zip_bytes(&a->z, e);
-    if (!str_is((str){(const char *)b.p, b.n}, "little"))
+    if (!str_is((str){ (const char *)b.p, b.n }, "little"))
         return fail(HULL_EUNSUPPORTED, "byteorder is '%.*s', 'little' is read",
-                    STR_ARG(((str){(const char *)b.p, b.n})));
+                    STR_ARG(((str){ (const char *)b.p, b.n })));
     return HULL_OK;
 }
 
@@ -217,7 +218,7 @@ static hull_status place_members(archive *a, torch_values *v, uint64_t base,
 
         memcpy(name, "data/", 5);
         memcpy(name + 5, s->key.p, s->key.n); /* at most 32 digits */
-        e = member(a, (str){name, 5 + s->key.n});
+        e = member(a, (str){ name, 5 + s->key.n });
         if (!e)
             return fail(HULL_EFORMAT, "storage %.*s has no record",
                         STR_ARG(s->key));
@@ -266,8 +267,8 @@ static hull_status read_archive(weights *w, archive *a, pickle *m,
 hull_status torch_zip_add(weights *w, bytes data, int32_t index, uint64_t base,
                           str key, bool constant)
 {
-    torch_values v = {0};
-    archive a = {0};
+    torch_values v = { 0 };
+    archive a = { 0 };
     pickle m;
     hull_status st;
 
@@ -285,7 +286,7 @@ hull_status torch_zip_add(weights *w, bytes data, int32_t index, uint64_t base,
 
 hull_status torch_read(weights *w, file *f, str key)
 {
-    bytes data = {f->p, (size_t)f->size};
+    bytes data = { f->p, (size_t)f->size };
     int32_t index;
 
     TRY(weights_take_file(w, f, &index));
@@ -323,8 +324,8 @@ static hull_status check_system(pickle *m, pk_id version, pk_id info)
     if (pickle_kind(m, info) != PK_DICT)
         return fail(HULL_EFORMAT, "system info is %s, not a dict",
                     pickle_kind_name(pickle_kind(m, info)));
-    if (little && (pickle_kind(m, little) != PK_BOOL ||
-                   !pickle_at(m, little)->v.i))
+    if (little &&
+        (pickle_kind(m, little) != PK_BOOL || !pickle_at(m, little)->v.i))
         return fail(HULL_EUNSUPPORTED, "the file is big-endian");
     return HULL_OK;
 }
@@ -341,8 +342,7 @@ static hull_status place_key(torch_values *v, str key, const uint8_t *base,
                     STR_ARG(key));
     s = &v->storages[i];
     if (s->placed)
-        return fail(HULL_EFORMAT, "storage %.*s is listed twice",
-                    STR_ARG(key));
+        return fail(HULL_EFORMAT, "storage %.*s is listed twice", STR_ARG(key));
     if (rest->n < 8)
         return fail(HULL_EFORMAT, "storage %.*s begins at the end of the file",
                     STR_ARG(key));
@@ -381,7 +381,7 @@ static hull_status place_keys(pickle *m, pk_id keys, const uint8_t *base,
 static hull_status read_legacy(weights *w, pickle *m, bytes all, int32_t index,
                                str key)
 {
-    bytes rest = {all.p + sizeof legacy_magic, all.n - sizeof legacy_magic};
+    bytes rest = { all.p + sizeof legacy_magic, all.n - sizeof legacy_magic };
     pk_id version, info, root, keys, dict;
 
     TRY(next_pickle(m, &rest, "protocol", &version));
@@ -396,8 +396,8 @@ static hull_status read_legacy(weights *w, pickle *m, bytes all, int32_t index,
 
 hull_status torch_read_legacy(weights *w, file *f, str key)
 {
-    bytes all = {f->p, (size_t)f->size};
-    torch_values v = {.legacy = true};
+    bytes all = { f->p, (size_t)f->size };
+    torch_values v = { .legacy = true };
     pickle m;
     int32_t index;
     hull_status st;

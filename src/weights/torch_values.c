@@ -21,11 +21,11 @@ typedef enum role {
     ROLE_TENSOR,     /* the class torch.Tensor, as an argument */
     ROLE_SIZE,       /* torch.Size */
     ROLE_LAYOUT,
-    ROLE_ENCODE,     /* _codecs.encode */
-    ROLE_OPAQUE,     /* objects nobody looks into */
+    ROLE_ENCODE, /* _codecs.encode */
+    ROLE_OPAQUE, /* objects nobody looks into */
     ROLE_DTYPE,
     ROLE_STORAGE,
-    ROLE_REFUSED     /* known, and not read */
+    ROLE_REFUSED /* known, and not read */
 } role;
 
 /* dtype: of ROLE_DTYPE and ROLE_STORAGE; HULL_NONE as storage: untyped. */
@@ -34,77 +34,77 @@ static const struct global {
     role role;
     hull_dtype dtype;
 } globals[] = {
-    {"collections", "OrderedDict", ROLE_DICT, HULL_NONE},
-    {"collections", "defaultdict", ROLE_DICT, HULL_NONE},
-    {"collections", "Counter", ROLE_DICT, HULL_NONE},
-    {"torch._utils", "_rebuild_tensor", ROLE_REBUILD, HULL_NONE},
-    {"torch._utils", "_rebuild_tensor_v2", ROLE_REBUILD, HULL_NONE},
-    {"torch._utils", "_rebuild_tensor_v3", ROLE_REBUILD_V3, HULL_NONE},
-    {"torch._utils", "_rebuild_parameter", ROLE_WRAP, HULL_NONE},
-    {"torch._utils", "_rebuild_parameter_with_state", ROLE_WRAP, HULL_NONE},
-    {"torch.nn.parameter", "Parameter", ROLE_WRAP, HULL_NONE},
-    {"torch._tensor", "_rebuild_from_type_v2", ROLE_FROM_TYPE, HULL_NONE},
-    {"torch", "Tensor", ROLE_TENSOR, HULL_NONE},
-    {"torch", "Size", ROLE_SIZE, HULL_NONE},
-    {"torch", "device", ROLE_OPAQUE, HULL_NONE},
-    {"torch.serialization", "_get_layout", ROLE_LAYOUT, HULL_NONE},
-    {"_codecs", "encode", ROLE_ENCODE, HULL_NONE},
-    {"argparse", "Namespace", ROLE_OPAQUE, HULL_NONE},
-    {"numpy.core.multiarray", "scalar", ROLE_OPAQUE, HULL_NONE},
-    {"numpy._core.multiarray", "scalar", ROLE_OPAQUE, HULL_NONE},
-    {"numpy.core.multiarray", "_reconstruct", ROLE_OPAQUE, HULL_NONE},
-    {"numpy._core.multiarray", "_reconstruct", ROLE_OPAQUE, HULL_NONE},
-    {"numpy", "ndarray", ROLE_OPAQUE, HULL_NONE},
-    {"numpy", "dtype", ROLE_OPAQUE, HULL_NONE},
-    {"torch._utils", "_rebuild_qtensor", ROLE_REFUSED, HULL_NONE},
-    {"torch._utils", "_rebuild_sparse_tensor", ROLE_REFUSED, HULL_NONE},
-    {"torch._utils", "_rebuild_sparse_csr_tensor", ROLE_REFUSED, HULL_NONE},
-    {"torch._utils", "_rebuild_nested_tensor", ROLE_REFUSED, HULL_NONE},
-    {"torch._utils", "_rebuild_meta_tensor_no_storage", ROLE_REFUSED,
-     HULL_NONE},
-    {"torch._utils", "_rebuild_wrapper_subclass", ROLE_REFUSED, HULL_NONE},
-    {"torch._utils", "_rebuild_device_tensor_from_numpy", ROLE_REFUSED,
-     HULL_NONE},
-    {"torch._utils", "_rebuild_device_tensor_from_cpu_tensor", ROLE_REFUSED,
-     HULL_NONE},
-    {"torch", "float64", ROLE_DTYPE, HULL_F64},
-    {"torch", "float32", ROLE_DTYPE, HULL_F32},
-    {"torch", "float16", ROLE_DTYPE, HULL_F16},
-    {"torch", "bfloat16", ROLE_DTYPE, HULL_BF16},
-    {"torch", "float8_e4m3fn", ROLE_DTYPE, HULL_F8E4M3FN},
-    {"torch", "float8_e4m3fnuz", ROLE_DTYPE, HULL_F8E4M3FNUZ},
-    {"torch", "float8_e5m2", ROLE_DTYPE, HULL_F8E5M2},
-    {"torch", "float8_e5m2fnuz", ROLE_DTYPE, HULL_F8E5M2FNUZ},
-    {"torch", "float8_e8m0fnu", ROLE_DTYPE, HULL_F8E8M0},
-    {"torch", "int64", ROLE_DTYPE, HULL_I64},
-    {"torch", "int32", ROLE_DTYPE, HULL_I32},
-    {"torch", "int16", ROLE_DTYPE, HULL_I16},
-    {"torch", "int8", ROLE_DTYPE, HULL_I8},
-    {"torch", "uint64", ROLE_DTYPE, HULL_U64},
-    {"torch", "uint32", ROLE_DTYPE, HULL_U32},
-    {"torch", "uint16", ROLE_DTYPE, HULL_U16},
-    {"torch", "uint8", ROLE_DTYPE, HULL_U8},
-    {"torch", "bool", ROLE_DTYPE, HULL_BOOL},
-    {"torch", "complex64", ROLE_DTYPE, HULL_C64},
-    {"torch", "complex128", ROLE_DTYPE, HULL_C128},
-    {"torch", "DoubleStorage", ROLE_STORAGE, HULL_F64},
-    {"torch", "FloatStorage", ROLE_STORAGE, HULL_F32},
-    {"torch", "HalfStorage", ROLE_STORAGE, HULL_F16},
-    {"torch", "BFloat16Storage", ROLE_STORAGE, HULL_BF16},
-    {"torch", "LongStorage", ROLE_STORAGE, HULL_I64},
-    {"torch", "IntStorage", ROLE_STORAGE, HULL_I32},
-    {"torch", "ShortStorage", ROLE_STORAGE, HULL_I16},
-    {"torch", "CharStorage", ROLE_STORAGE, HULL_I8},
-    {"torch", "ByteStorage", ROLE_STORAGE, HULL_U8},
-    {"torch", "BoolStorage", ROLE_STORAGE, HULL_BOOL},
-    {"torch", "ComplexFloatStorage", ROLE_STORAGE, HULL_C64},
-    {"torch", "ComplexDoubleStorage", ROLE_STORAGE, HULL_C128},
-    {"torch", "QInt8Storage", ROLE_STORAGE, HULL_I8},
-    {"torch", "QUInt8Storage", ROLE_STORAGE, HULL_U8},
-    {"torch", "QInt32Storage", ROLE_STORAGE, HULL_I32},
-    {"torch.storage", "UntypedStorage", ROLE_STORAGE, HULL_NONE},
-    {"torch.storage", "_UntypedStorage", ROLE_STORAGE, HULL_NONE},
-    {"torch", "UntypedStorage", ROLE_STORAGE, HULL_NONE},
+    { "collections", "OrderedDict", ROLE_DICT, HULL_NONE },
+    { "collections", "defaultdict", ROLE_DICT, HULL_NONE },
+    { "collections", "Counter", ROLE_DICT, HULL_NONE },
+    { "torch._utils", "_rebuild_tensor", ROLE_REBUILD, HULL_NONE },
+    { "torch._utils", "_rebuild_tensor_v2", ROLE_REBUILD, HULL_NONE },
+    { "torch._utils", "_rebuild_tensor_v3", ROLE_REBUILD_V3, HULL_NONE },
+    { "torch._utils", "_rebuild_parameter", ROLE_WRAP, HULL_NONE },
+    { "torch._utils", "_rebuild_parameter_with_state", ROLE_WRAP, HULL_NONE },
+    { "torch.nn.parameter", "Parameter", ROLE_WRAP, HULL_NONE },
+    { "torch._tensor", "_rebuild_from_type_v2", ROLE_FROM_TYPE, HULL_NONE },
+    { "torch", "Tensor", ROLE_TENSOR, HULL_NONE },
+    { "torch", "Size", ROLE_SIZE, HULL_NONE },
+    { "torch", "device", ROLE_OPAQUE, HULL_NONE },
+    { "torch.serialization", "_get_layout", ROLE_LAYOUT, HULL_NONE },
+    { "_codecs", "encode", ROLE_ENCODE, HULL_NONE },
+    { "argparse", "Namespace", ROLE_OPAQUE, HULL_NONE },
+    { "numpy.core.multiarray", "scalar", ROLE_OPAQUE, HULL_NONE },
+    { "numpy._core.multiarray", "scalar", ROLE_OPAQUE, HULL_NONE },
+    { "numpy.core.multiarray", "_reconstruct", ROLE_OPAQUE, HULL_NONE },
+    { "numpy._core.multiarray", "_reconstruct", ROLE_OPAQUE, HULL_NONE },
+    { "numpy", "ndarray", ROLE_OPAQUE, HULL_NONE },
+    { "numpy", "dtype", ROLE_OPAQUE, HULL_NONE },
+    { "torch._utils", "_rebuild_qtensor", ROLE_REFUSED, HULL_NONE },
+    { "torch._utils", "_rebuild_sparse_tensor", ROLE_REFUSED, HULL_NONE },
+    { "torch._utils", "_rebuild_sparse_csr_tensor", ROLE_REFUSED, HULL_NONE },
+    { "torch._utils", "_rebuild_nested_tensor", ROLE_REFUSED, HULL_NONE },
+    { "torch._utils", "_rebuild_meta_tensor_no_storage", ROLE_REFUSED,
+      HULL_NONE },
+    { "torch._utils", "_rebuild_wrapper_subclass", ROLE_REFUSED, HULL_NONE },
+    { "torch._utils", "_rebuild_device_tensor_from_numpy", ROLE_REFUSED,
+      HULL_NONE },
+    { "torch._utils", "_rebuild_device_tensor_from_cpu_tensor", ROLE_REFUSED,
+      HULL_NONE },
+    { "torch", "float64", ROLE_DTYPE, HULL_F64 },
+    { "torch", "float32", ROLE_DTYPE, HULL_F32 },
+    { "torch", "float16", ROLE_DTYPE, HULL_F16 },
+    { "torch", "bfloat16", ROLE_DTYPE, HULL_BF16 },
+    { "torch", "float8_e4m3fn", ROLE_DTYPE, HULL_F8E4M3FN },
+    { "torch", "float8_e4m3fnuz", ROLE_DTYPE, HULL_F8E4M3FNUZ },
+    { "torch", "float8_e5m2", ROLE_DTYPE, HULL_F8E5M2 },
+    { "torch", "float8_e5m2fnuz", ROLE_DTYPE, HULL_F8E5M2FNUZ },
+    { "torch", "float8_e8m0fnu", ROLE_DTYPE, HULL_F8E8M0 },
+    { "torch", "int64", ROLE_DTYPE, HULL_I64 },
+    { "torch", "int32", ROLE_DTYPE, HULL_I32 },
+    { "torch", "int16", ROLE_DTYPE, HULL_I16 },
+    { "torch", "int8", ROLE_DTYPE, HULL_I8 },
+    { "torch", "uint64", ROLE_DTYPE, HULL_U64 },
+    { "torch", "uint32", ROLE_DTYPE, HULL_U32 },
+    { "torch", "uint16", ROLE_DTYPE, HULL_U16 },
+    { "torch", "uint8", ROLE_DTYPE, HULL_U8 },
+    { "torch", "bool", ROLE_DTYPE, HULL_BOOL },
+    { "torch", "complex64", ROLE_DTYPE, HULL_C64 },
+    { "torch", "complex128", ROLE_DTYPE, HULL_C128 },
+    { "torch", "DoubleStorage", ROLE_STORAGE, HULL_F64 },
+    { "torch", "FloatStorage", ROLE_STORAGE, HULL_F32 },
+    { "torch", "HalfStorage", ROLE_STORAGE, HULL_F16 },
+    { "torch", "BFloat16Storage", ROLE_STORAGE, HULL_BF16 },
+    { "torch", "LongStorage", ROLE_STORAGE, HULL_I64 },
+    { "torch", "IntStorage", ROLE_STORAGE, HULL_I32 },
+    { "torch", "ShortStorage", ROLE_STORAGE, HULL_I16 },
+    { "torch", "CharStorage", ROLE_STORAGE, HULL_I8 },
+    { "torch", "ByteStorage", ROLE_STORAGE, HULL_U8 },
+    { "torch", "BoolStorage", ROLE_STORAGE, HULL_BOOL },
+    { "torch", "ComplexFloatStorage", ROLE_STORAGE, HULL_C64 },
+    { "torch", "ComplexDoubleStorage", ROLE_STORAGE, HULL_C128 },
+    { "torch", "QInt8Storage", ROLE_STORAGE, HULL_I8 },
+    { "torch", "QUInt8Storage", ROLE_STORAGE, HULL_U8 },
+    { "torch", "QInt32Storage", ROLE_STORAGE, HULL_I32 },
+    { "torch.storage", "UntypedStorage", ROLE_STORAGE, HULL_NONE },
+    { "torch.storage", "_UntypedStorage", ROLE_STORAGE, HULL_NONE },
+    { "torch", "UntypedStorage", ROLE_STORAGE, HULL_NONE },
 };
 
 /* Plain Python types; their module is builtins or, from Python 2,
@@ -113,14 +113,14 @@ static const struct {
     const char *name;
     role role;
 } builtins[] = {
-    {"dict", ROLE_DICT},        {"set", ROLE_OPAQUE},
-    {"frozenset", ROLE_OPAQUE}, {"bytearray", ROLE_OPAQUE},
-    {"complex", ROLE_OPAQUE},   {"list", ROLE_OPAQUE},
-    {"tuple", ROLE_OPAQUE},     {"int", ROLE_OPAQUE},
-    {"long", ROLE_OPAQUE},      {"float", ROLE_OPAQUE},
-    {"str", ROLE_OPAQUE},       {"unicode", ROLE_OPAQUE},
-    {"bool", ROLE_OPAQUE},      {"bytes", ROLE_OPAQUE},
-    {"slice", ROLE_OPAQUE},     {"range", ROLE_OPAQUE},
+    { "dict", ROLE_DICT },        { "set", ROLE_OPAQUE },
+    { "frozenset", ROLE_OPAQUE }, { "bytearray", ROLE_OPAQUE },
+    { "complex", ROLE_OPAQUE },   { "list", ROLE_OPAQUE },
+    { "tuple", ROLE_OPAQUE },     { "int", ROLE_OPAQUE },
+    { "long", ROLE_OPAQUE },      { "float", ROLE_OPAQUE },
+    { "str", ROLE_OPAQUE },       { "unicode", ROLE_OPAQUE },
+    { "bool", ROLE_OPAQUE },      { "bytes", ROLE_OPAQUE },
+    { "slice", ROLE_OPAQUE },     { "range", ROLE_OPAQUE },
 };
 
 void torch_values_fini(torch_values *v)
@@ -200,13 +200,15 @@ static hull_status read_storage(torch_storage *s, pickle *m, pk_id id)
     uint32_t want = v->legacy ? 6 : 5;
     const pk_node *numel;
 
-    *s = (torch_storage){0};
+    *s = (torch_storage){ 0 };
     if (!pickle_tuple(m, id, want, want))
-        return fail(HULL_EFORMAT,
-                    "persistent id is not a tuple of %u items", want);
+        return fail(HULL_EFORMAT, "persistent id is not a tuple of %u items",
+                    want);
     if (!str_is(pickle_str(m, arg(m, id, 0)), "storage"))
-        return fail(HULL_EUNSUPPORTED, "persistent id is for '%.*s', not for "
-                    "a storage", STR_ARG(pickle_str(m, arg(m, id, 0))));
+        return fail(HULL_EUNSUPPORTED,
+                    "persistent id is for '%.*s', not for "
+                    "a storage",
+                    STR_ARG(pickle_str(m, arg(m, id, 0))));
     if (!is_role(m, arg(m, id, 1), ROLE_STORAGE))
         return fail(HULL_EFORMAT, "persistent id without a storage class");
     s->dtype = globals[pickle_at(m, arg(m, id, 1))->v.i].dtype;
@@ -359,8 +361,8 @@ static hull_status rebuild(pickle *m, pk_id callable, pk_id args, pk_id *out)
     uint64_t elem;
 
     if (!pickle_tuple(m, args, v3 ? 7 : 4, v3 ? 8 : 7))
-        return fail(HULL_EFORMAT, "%s with %u arguments",
-                    name_of(m, callable), pickle_at(m, args)->n);
+        return fail(HULL_EFORMAT, "%s with %u arguments", name_of(m, callable),
+                    pickle_at(m, args)->n);
     if (pickle_kind(m, arg(m, args, 0)) != PK_STORAGE)
         return fail(HULL_EFORMAT, "%s of %s, a storage is wanted",
                     name_of(m, callable),
@@ -405,7 +407,7 @@ static hull_status from_type(pickle *m, pk_id args, pk_id *out)
     if (!pickle_tuple(m, args, 4, 4) ||
         pickle_kind(m, arg(m, args, 2)) != PK_TUPLE)
         return fail(HULL_EFORMAT, "_rebuild_from_type_v2 wants a function, a "
-                    "type, a tuple and a state");
+                                  "type, a tuple and a state");
     fn = arg(m, args, 0);
     type = arg(m, args, 1);
     if (!is_role(m, type, ROLE_TENSOR) &&
@@ -426,7 +428,7 @@ static hull_status append_pair(pickle *m, pk_id dict, pk_id pair)
 
     if ((n->kind != PK_TUPLE && n->kind != PK_LIST) || n->n != 2)
         return fail(HULL_EFORMAT, "an OrderedDict of something else than "
-                    "pairs");
+                                  "pairs");
     key = n->v.items[0];
     value = n->v.items[1];
     TRY(pickle_append(m, dict, key));
@@ -451,8 +453,7 @@ static hull_status make_dict(pickle *m, pk_id args, pk_id *out)
         if (k == PK_GLOBAL || k == PK_NONE) /* defaultdict's factory */
             continue;
         if (k != PK_LIST && k != PK_DICT)
-            return fail(HULL_EFORMAT, "a dict made of %s",
-                        pickle_kind_name(k));
+            return fail(HULL_EFORMAT, "a dict made of %s", pickle_kind_name(k));
         n = pickle_at(m, from)->n;
         m->steps += n;
         if (m->steps > ((uint64_t)64 << 20))
@@ -476,8 +477,10 @@ static hull_status make_opaque(pickle *m, const char *what, pk_id args,
 
     TRY(pickle_hides_tensor(m, args, &hides));
     if (hides)
-        return fail(HULL_EUNSUPPORTED, "%s holds tensors, where none is "
-                    "looked for", what);
+        return fail(HULL_EUNSUPPORTED,
+                    "%s holds tensors, where none is "
+                    "looked for",
+                    what);
     return pickle_new(m, PK_OPAQUE, out);
 }
 

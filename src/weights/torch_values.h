@@ -17,8 +17,8 @@ typedef struct torch_storage {
     uint64_t elem;    /* bytes per element */
     uint64_t len;     /* bytes */
     bool placed;
-    uint64_t off;     /* in the file, when placed */
-    uint32_t index;   /* in the weights, plus 1; 0 = not added yet */
+    uint64_t off;   /* in the file, when placed */
+    uint32_t index; /* in the weights, plus 1; 0 = not added yet */
 } torch_storage;
 
 typedef struct torch_tensor {

@@ -124,7 +124,7 @@ hull_status weights_take_file(weights *w, file *f, int32_t *out_index)
     *out_index = -1;
     TRY(mem_grow(&w->files, &w->cap_files, w->n_files + 1, sizeof *w->files));
     w->files[w->n_files] = *f;
-    *f = (file){.fd = -1};
+    *f = (file){ .fd = -1 };
     *out_index = (int32_t)w->n_files++;
     return HULL_OK;
 }
@@ -169,8 +169,7 @@ hull_status weights_numel(uint64_t *out, str name, uint32_t rank,
             fits = fits && mul_u64(&numel, numel, (uint64_t)shape[i]);
     }
     if (!fits || numel > INT64_MAX)
-        return fail(HULL_EFORMAT,
-                    "tensor '%.*s' has more than 2^63-1 elements",
+        return fail(HULL_EFORMAT, "tensor '%.*s' has more than 2^63-1 elements",
                     STR_ARG(name));
     *out = empty ? 0 : numel;
     return HULL_OK;
@@ -182,8 +181,7 @@ hull_status weights_dense_len(uint64_t *out, str name, hull_dtype dtype,
     uint64_t bits;
 
     *out = 0;
-    if (!mul_u64(&bits, numel, hull_dtype_bits(dtype)) ||
-        bits > UINT64_MAX - 7)
+    if (!mul_u64(&bits, numel, hull_dtype_bits(dtype)) || bits > UINT64_MAX - 7)
         return fail(HULL_EFORMAT, "tensor '%.*s' has more than 2^64 bits",
                     STR_ARG(name));
     *out = (bits + 7) / 8;
@@ -343,7 +341,7 @@ hull_status weights_add(weights *w, const weight_entry *e, bool strides_given)
     name = arena_strndup(&w->names, e->name.n ? e->name.p : "", e->name.n);
     if (!name)
         return fail_oom(e->name.n + 1);
-    c.name = (str){name, e->name.n};
+    c.name = (str){ name, e->name.n };
     TRY(strmap_set(&w->by_name, c.name, (uint32_t)w->n));
     w->entries[w->n++] = c;
     if (w->format == WEIGHTS_MEMORY || w->format == WEIGHTS_HULL)
@@ -389,8 +387,8 @@ static bool find_memory(const weights *w, const weight_storage *s,
 hull_status weights_add_tensor(weights *w, str name, const hull_tensor *t,
                                void (*release)(void *user), void *user)
 {
-    weight_entry e = {.name = name};
-    weight_storage s = {.file = -1, .release = release, .release_user = user};
+    weight_entry e = { .name = name };
+    weight_storage s = { .file = -1, .release = release, .release_user = user };
     uint64_t numel;
     hull_status st;
     bool added = false;

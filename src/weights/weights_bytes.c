@@ -62,7 +62,7 @@ typedef struct walker {
     uint64_t done;       /* dense bytes delivered */
     uint64_t elem;       /* bytes of an element */
     int64_t index[HULL_MAX_RANK];
-    uint64_t at;         /* byte offset of the element at index */
+    uint64_t at; /* byte offset of the element at index */
 } walker;
 
 static void walker_fini(walker *k)
@@ -77,7 +77,7 @@ static hull_status walker_init(walker *k, const weights *w,
     const weight_storage *s = &w->storages[e->storage];
     uint64_t span = 1;
 
-    *k = (walker){.w = w, .e = e};
+    *k = (walker){ .w = w, .e = e };
     if (s->absent)
         return fail_absent(e);
     if (e->dense)
@@ -153,8 +153,7 @@ static bool same_place(const weights *a, const weight_entry *ea,
         ea->dtype == eb->dtype && ea->rank == eb->rank) {
         if (ea->dense && eb->dense)
             return true;
-        if (memcmp(ea->shape, eb->shape, ea->rank * sizeof ea->shape[0]) ==
-                0 &&
+        if (memcmp(ea->shape, eb->shape, ea->rank * sizeof ea->shape[0]) == 0 &&
             memcmp(ea->strides, eb->strides,
                    ea->rank * sizeof ea->strides[0]) == 0)
             return true;
@@ -169,7 +168,7 @@ hull_status weights_equal(bool *out, const weights *a, const weight_entry *ea,
                           const weights *b, const weight_entry *eb)
 {
     hull_status st = HULL_OK;
-    walker ka = {0}, kb = {0};
+    walker ka = { 0 }, kb = { 0 };
     uint8_t *pa = NULL, *p2;
     bool equal = true;
 

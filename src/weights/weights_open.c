@@ -55,16 +55,16 @@ static const char *foreign(const uint8_t *p, size_t n)
         size_t at;
         const char *magic, *what;
     } table[] = {
-        {257, "ustar", "a tar file (torch.save of version 0.1)"},
-        {0, "PYTORCH1", "a preview form of torch.save"},
-        {0, "GGUF", "a GGUF file"},
-        {4, "TFL3", "a TensorFlow Lite model"},
-        {4, "ET12", "an ExecuTorch program"},
-        {0, "\x93NUMPY", "a NumPy array"},
-        {0, "\x89HDF\r\n", "an HDF5 file (Keras)"},
-        {0, "\x1f\x8b", "gzip-compressed"},
-        {0, "\x28\xb5\x2f\xfd", "zstd-compressed"},
-        {0, "version https://git-lfs", "a Git LFS pointer, not the file"},
+        { 257, "ustar", "a tar file (torch.save of version 0.1)" },
+        { 0, "PYTORCH1", "a preview form of torch.save" },
+        { 0, "GGUF", "a GGUF file" },
+        { 4, "TFL3", "a TensorFlow Lite model" },
+        { 4, "ET12", "an ExecuTorch program" },
+        { 0, "\x93NUMPY", "a NumPy array" },
+        { 0, "\x89HDF\r\n", "an HDF5 file (Keras)" },
+        { 0, "\x1f\x8b", "gzip-compressed" },
+        { 0, "\x28\xb5\x2f\xfd", "zstd-compressed" },
+        { 0, "version https://git-lfs", "a Git LFS pointer, not the file" },
     };
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {
@@ -132,7 +132,7 @@ static hull_status read_zip(weights *w, file *f, str key)
     zip z;
     bool pt2, script, torch;
 
-    TRY(zip_open(&z, (bytes){f->p, (size_t)f->size}));
+    TRY(zip_open(&z, (bytes){ f->p, (size_t)f->size }));
     pt2 = has_entry(&z, "archive_format") || has_entry(&z, "models/") ||
           has_entry(&z, "serialized_exported_program.json");
     script = has_entry(&z, "constants.pkl") || has_entry(&z, "code/");
@@ -180,13 +180,11 @@ static hull_status read_kind(weights *w, kind k, file *f, str key)
 
 static hull_status open_file(weights *w, file *f, str key)
 {
-    uint8_t head[HEAD_MAX];
+    const uint8_t *head = f->p;
     size_t n = f->size < HEAD_MAX ? (size_t)f->size : HEAD_MAX;
     const char *other;
     kind k;
 
-    if (n)
-        TRY(file_read_at(f, 0, head, n));
     other = foreign(head, n);
     if (other)
         return fail(HULL_EUNSUPPORTED, "this is %s, which is not read", other);
@@ -203,7 +201,7 @@ hull_status weights_open(weights **out, const char *path,
                          const weights_options *options)
 {
     hull_status st = HULL_OK;
-    file f = {.fd = -1};
+    file f = { .fd = -1 };
     weights *w = NULL;
     str base = str_of(path_base(path));
 
@@ -213,7 +211,7 @@ hull_status weights_open(weights **out, const char *path,
     w->title = mem_strndup(base.p, base.n);
     if (!w->title)
         TRY_OUT(fail_oom(base.n + 1));
-    TRY_OUT(note(open_file(w, &f, options ? options->key : (str){0}),
+    TRY_OUT(note(open_file(w, &f, options ? options->key : (str){ 0 }),
                  "reading %s", path));
     weights_relabel(w);
     *out = w;
