@@ -141,7 +141,7 @@ def build_lists(rep, files):
         if not path.endswith(".c") or top not in PRODUCT + ("tests",):
             continue
         folder = os.path.dirname(path)
-        stem = os.path.basename(path)[:-2]
+        stem = os.path.basename(path)[:-2].removeprefix("fuzz_")
         while folder and f"{folder}/CMakeLists.txt" not in files:
             folder = os.path.dirname(folder)
         listing = read(f"{folder}/CMakeLists.txt" if folder
