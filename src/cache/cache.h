@@ -12,7 +12,7 @@
 #include "container/container.h"
 #include "options/options.h"
 
-/* ---- key.c: the recipe, field by field, in one function --------------------- */
+/* ---- key.c: the recipe, field by field, in one function ------------------ */
 
 #define KEY_FORMAT "hull-key 1"
 #define KEY_PREIMAGE_MAX ((size_t)1 << 28)
@@ -27,7 +27,7 @@ hull_status cache_key_make(cache_key *out, str backend, str target,
                            const options *o, str canonical_text) MUST_CHECK;
 void cache_key_fini(cache_key *k);
 
-/* ---- cache.c ---------------------------------------------------------------- */
+/* ---- cache.c ------------------------------------------------------------- */
 
 typedef struct hull_cache cache;
 
@@ -56,6 +56,9 @@ void cache_entry_close(cache_entry *e);
  * damaged (then it is moved aside into bad/ and counted as corrupt). Failures
  * of the system are misses too, counted as errors. */
 void cache_get(cache_entry *out, bool *out_hit, cache *c, const cache_key *k);
+/* Takes a hit back: its programs do not parse. The entry is closed, set aside
+ * and counted as corrupt and as a miss. Text: this thread's error. */
+void cache_reject(cache *c, cache_entry *e);
 /* Is there an entry (no read, no counters)? For `explain`. */
 bool cache_has(cache *c, const cache_key *k);
 /* Stores the container's file under the key; it must have a section "key" with

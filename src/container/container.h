@@ -32,7 +32,7 @@ typedef enum container_kind {
 
 typedef enum section_codec { CODEC_RAW = 0, CODEC_ZSTD = 1 } section_codec;
 
-/* ---- writing --------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
 /* Gives the next bytes of a streamed section: n bytes at `off`. */
 typedef hull_status section_source(void *user, uint64_t off, void *dst,
@@ -59,7 +59,7 @@ uint64_t container_writer_size(const container_writer *w);
 bool container_writer_has(const container_writer *w, const char *tag);
 void container_writer_free(container_writer *w);
 
-/* ---- reading --------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 typedef struct container container;
 

@@ -177,7 +177,7 @@ hull_status container_add_stream(container_writer *w, const char *tag,
     return HULL_OK;
 }
 
-/* ---- bytes go to a file or to a buffer ------------------------------------- */
+/* ---- bytes go to a file or to a buffer ----------------------------------- */
 
 typedef struct sink {
     file_writer *file; /* or */

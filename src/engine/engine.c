@@ -18,7 +18,7 @@
 #define TEXT_MAX_SIZE ((uint64_t)1 << 28)
 #define PINS_MAX_SIZE ((uint64_t)1 << 30)
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life ---------------------------------------------------------------- */
 
 static hull_status engine_new(engine **out)
 {
@@ -58,7 +58,7 @@ static hull_status keep_preimage(engine *e, const void *p, size_t n)
     return buf_status(&e->preimage);
 }
 
-/* ---- build ----------------------------------------------------------------- */
+/* ---- build --------------------------------------------------------------- */
 
 static hull_status run_pass(const char *name, graph *g)
 {
@@ -157,7 +157,7 @@ out:
     return st;
 }
 
-/* ---- write ----------------------------------------------------------------- */
+/* ---- write --------------------------------------------------------------- */
 
 static hull_status add_graph(container_writer *w, const char *tag,
                              const graph *g)
@@ -207,7 +207,7 @@ out:
     return st;
 }
 
-/* ---- read ------------------------------------------------------------------ */
+/* ---- read ---------------------------------------------------------------- */
 
 /* The one graph of a text. */
 static hull_status parse_program(ir **out, str text, const char *name,

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * disk.h - the folder under a cache, shared by cache.c (the verbs), disk.c
+ * (names, moving aside, trimming) and counters.c (the stats file).
+ *
+ *   CACHEDIR.TAG            backup programs skip the folder
+ *   ab/cdef...89.engine     one entry: 2 + 62 hex digits of its key
+ *   bad/KEY.engine          damaged entries that were set aside
+ *   stats                   text, one line "name value" per counter
+ *   lock                    flock of whoever adds to stats
+ *   .hull-*.tmp             being written, in any of these folders
+ */
+#ifndef HULL_CACHE_DISK_H
+#define HULL_CACHE_DISK_H
+
+#include "cache/cache.h"
+
+#include <stdatomic.h>
+
+struct hull_cache {
+    _Atomic(uint32_t) refs;
+    char *path;
+    uint64_t limit;                      /* bytes; 0 = none */
+    _Atomic(uint64_t) pending[STAT_COUNT]; /* not in the stats file yet */
+};
+
+/* ---- disk.c -------------------------------------------------------------- */
+
+/* Makes the folder and its tag, removes temp files that nobody finishes. */
+hull_status disk_open(cache *c) MUST_CHECK;
+/* NULL when memory is out. Free with mem_free. */
+char *disk_path(const cache *c, const digest *key);
+/* The key of an entry's path; false when the path is none of an entry. */
+bool disk_key(digest *out, const cache *c, const char *path);
+bool disk_is_bad(const cache *c, const char *path);
+/* Moves an entry into bad/ unless it has been replaced since `id`. */
+hull_status disk_set_aside(const cache *c, const char *path,
+                           const file_id *id) MUST_CHECK;
+/* Writes w under path. The first one stored wins: *out_stored is false when
+ * there was an entry already. */
+hull_status disk_store(bool *out_stored, const char *path,
+                       container_writer *w) MUST_CHECK;
+/* Removes the least recently used until the limit holds; damaged ones first.
+ * *out_n counts what went. */
+hull_status disk_trim(uint64_t *out_n, cache *c) MUST_CHECK;
+/* Removes entries, damaged ones, temp files that nobody finishes. */
+hull_status disk_clear(cache *c) MUST_CHECK;
+
+/* ---- counters.c ---------------------------------------------------------- */
+
+/* Counts in memory; counters_flush adds that to the stats file. When the
+ * system refuses, it stays in memory until the next flush. */
+void counters_add(cache *c, cache_stat s, uint64_t n);
+void counters_flush(cache *c);
+/* The file's totals plus what is pending; entries and bytes stay 0. */
+hull_status counters_read(const cache *c, uint64_t out[STAT_COUNT]) MUST_CHECK;
+
+#endif
