@@ -18,6 +18,7 @@
 
 #include "weights/index.h"
 
+#define RECORD_NAME_MAX 512
 #define CONFIG_MAX ((uint64_t)512 << 20)
 
 /* The serializer's own numbering of dtypes, not that of c10. */
@@ -316,7 +317,8 @@ static hull_status add_payload(config *c, const char *fqn, json_t *payload)
                     "'%.200s' is a pickled object (%.*s), "
                     "tensors are read",
                     fqn, STR_ARG(path));
-    if (!str_is_safe_path(path) || memchr(path.p, '/', path.n))
+    if (!str_is_safe_path(path) || memchr(path.p, '/', path.n) ||
+        path.n > RECORD_NAME_MAX)
         return fail(HULL_EFORMAT, "'%.200s' has the path_name '%.*s'", fqn,
                     STR_ARG(path));
     TRY(read_meta(&e, meta, fqn));

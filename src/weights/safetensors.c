@@ -431,11 +431,8 @@ static hull_status check_item(const item *t, str dtype)
                     STR_ARG(t->name), (unsigned long long)t->begin,
                     (unsigned long long)t->end);
     TRY(weights_numel(&numel, t->name, t->rank, t->shape));
-    if (bits == 0) {
-        log_warn("weights", "tensor '%.*s' has the unknown dtype '%.*s'",
-                 STR_ARG(t->name), STR_ARG(dtype));
+    if (bits == 0) /* only fatal when the tensor is bound; add_items warns */
         return HULL_OK;
-    }
     if (!mul_u64(&bits, bits, numel))
         return fail(HULL_EFORMAT, "tensor '%.*s' has more than 2^64 bits",
                     STR_ARG(t->name));
@@ -636,6 +633,7 @@ out:
 static hull_status add_items(weights *w, const header *h, file *f,
                              uint64_t base)
 {
+    size_t strange = 0;
     int32_t index;
 
     TRY(weights_take_file(w, f, &index));
@@ -651,7 +649,11 @@ static hull_status add_items(weights *w, const header *h, file *f,
         memcpy(e.shape, t->shape, sizeof e.shape);
         TRY(weights_add_storage(w, &s, &e.storage));
         TRY(weights_add(w, &e, false));
+        strange += t->dtype == HULL_NONE;
     }
+    if (strange)
+        log_warn("weights", "%zu tensors are of dtypes that are not read",
+                 strange);
     return HULL_OK;
 }
 

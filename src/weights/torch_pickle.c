@@ -15,6 +15,9 @@
 
 #include "weights/torch_values.h"
 
+/* Values that an error's list of keys may look at. */
+#define LOOKED_MAX 1000000
+
 /* Where training scripts keep the state_dict, in order of preference. */
 static const char *const usual_keys[] = {
     "state_dict", "model_state_dict", "model", "module",  "net",
@@ -44,13 +47,17 @@ static uint32_t count_tensors(const pickle *m, pk_id dict, uint32_t *out_other)
 static hull_status fail_no_dict(const pickle *m, pk_id root, const char *text)
 {
     const pk_node *d = pickle_at(m, root);
+    uint64_t looked = 0; /* many keys may hold one huge dictionary */
     buf b;
     hull_status st;
 
     buf_init(&b, 2000);
-    for (uint32_t i = 0; d->kind == PK_DICT && i < d->n && b.n < 1000; i += 2) {
+    for (uint32_t i = 0;
+         d->kind == PK_DICT && i < d->n && b.n < 1000 && looked < LOOKED_MAX;
+         i += 2) {
         str key = pickle_str(m, d->v.items[i]);
 
+        looked += 1 + pickle_at(m, d->v.items[i + 1])->n;
         if (count_tensors(m, d->v.items[i + 1], NULL) && key.n < 100) {
             buf_puts(&b, b.n ? ", " : "; keys that hold tensors: ");
             buf_str(&b, key);

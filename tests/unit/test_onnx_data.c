@@ -144,6 +144,7 @@ static void plain_bytes(void **state)
 
 static void decoded(void **state)
 {
+    /* clang-format off */
     static const struct {
         int type;
         uint32_t field;
@@ -153,43 +154,26 @@ static void decoded(void **state)
         size_t n;
         int64_t dim;
     } t[] = {
-        { 2, 5, { 1, 255 }, HULL_U8, "\1\xff", 2, 2 },
-        { 3, 5, { 1, -1 }, HULL_I8, "\1\xff", 2, 2 },
-        { 4, 5, { 1, 65535 }, HULL_U16, "\1\0\xff\xff", 4, 2 },
-        { 5, 5, { 1, -2 }, HULL_I16, "\1\0\xfe\xff", 4, 2 },
-        { 6, 5, { 1, -2 }, HULL_I32, "\1\0\0\0\xfe\xff\xff\xff", 8, 2 },
-        { 7,
-          7,
-          { 1, -2 },
-          HULL_I64,
-          "\1\0\0\0\0\0\0\0\xfe\xff\xff\xff\xff\xff"
-          "\xff\xff",
-          16,
-          2 },
-        { 9, 5, { 1, 0 }, HULL_BOOL, "\1\0", 2, 2 },
-        { 10, 5, { 0x3c00, 0xbc00 }, HULL_F16, "\0\x3c\0\xbc", 4, 2 },
-        { 12,
-          11,
-          { 1, 0xffffffff },
-          HULL_U32,
-          "\1\0\0\0\xff\xff\xff\xff",
-          8,
-          2 },
-        { 13,
-          11,
-          { 1, -1 },
-          HULL_U64,
-          "\1\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff"
-          "\xff\xff",
-          16,
-          2 },
-        { 16, 5, { 0x3f80, 0xbf80 }, HULL_BF16, "\x80\x3f\x80\xbf", 4, 2 },
-        { 17, 5, { 0x38, 0xb8 }, HULL_F8E4M3FN, "\x38\xb8", 2, 2 },
-        { 24, 5, { 0x7f, 0xff }, HULL_F8E8M0, "\x7f\xff", 2, 2 },
-        { 21, 5, { 0x21, 0x03 }, HULL_U4, "\x21\x03", 2, 3 },
-        { 22, 5, { 0xf1, 0x0f }, HULL_I4, "\xf1\x0f", 2, 3 },
-        { 23, 5, { 0x21, 0x43 }, HULL_F4E2M1, "\x21\x43", 2, 4 },
+        {2, 5, {1, 255}, HULL_U8, "\1\xff", 2, 2},
+        {3, 5, {1, -1}, HULL_I8, "\1\xff", 2, 2},
+        {4, 5, {1, 65535}, HULL_U16, "\1\0\xff\xff", 4, 2},
+        {5, 5, {1, -2}, HULL_I16, "\1\0\xfe\xff", 4, 2},
+        {6, 5, {1, -2}, HULL_I32, "\1\0\0\0\xfe\xff\xff\xff", 8, 2},
+        {7, 7, {1, -2}, HULL_I64, "\1\0\0\0\0\0\0\0\xfe\xff\xff\xff\xff\xff"
+            "\xff\xff", 16, 2},
+        {9, 5, {1, 0}, HULL_BOOL, "\1\0", 2, 2},
+        {10, 5, {0x3c00, 0xbc00}, HULL_F16, "\0\x3c\0\xbc", 4, 2},
+        {12, 11, {1, 0xffffffff}, HULL_U32, "\1\0\0\0\xff\xff\xff\xff", 8, 2},
+        {13, 11, {1, -1}, HULL_U64, "\1\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff"
+            "\xff\xff", 16, 2},
+        {16, 5, {0x3f80, 0xbf80}, HULL_BF16, "\x80\x3f\x80\xbf", 4, 2},
+        {17, 5, {0x38, 0xb8}, HULL_F8E4M3FN, "\x38\xb8", 2, 2},
+        {24, 5, {0x7f, 0xff}, HULL_F8E8M0, "\x7f\xff", 2, 2},
+        {21, 5, {0x21, 0x03}, HULL_U4, "\x21\x03", 2, 3},
+        {22, 5, {0xf1, 0x0f}, HULL_I4, "\xf1\x0f", 2, 3},
+        {23, 5, {0x21, 0x43}, HULL_F4E2M1, "\x21\x43", 2, 4},
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(t); i++) {

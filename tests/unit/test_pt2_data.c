@@ -19,6 +19,11 @@ static const float eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 #define N(v) "{\"as_int\":" v "}"
 #define MATRIX \
     META("7", "[" N("2") "," N("4") "]", "[" N("4") "," N("1") "]", N("0"))
+#define TURNED \
+    META("7", "[" N("3") "," N("2") "]", "[" N("1") "," N("4") "]", N("1"))
+#define PART META("7", "[" N("4") "]", "[" N("1") "]", N("0"))
+#define NONE META("7", "[" N("0") "]", "[" N("1") "]", N("0"))
+#define ENTRY(fqn, meta) "\"" fqn "\":" PAYLOAD("weight_0", meta)
 #define CONFIG(entries) "{\"config\":{" entries "}}"
 #define MODEL "{\"schema_version\": {\"major\": 8, \"minor\": 20}}"
 #define OLD "{\"schema_version\": {\"major\": 8, \"minor\": 14}}"
@@ -67,21 +72,15 @@ static const char *with_config(const char *config)
 
 static void views_and_ties(void **state)
 {
+    /* clang-format off */
     parts p = {
-        .config = CONFIG("\"a\":" PAYLOAD(
-            "weight_0",
-            MATRIX) ","
-                    "\"tied\":" PAYLOAD(
-                        "weight_0",
-                        MATRIX) ","
-                                "\"turned\":" PAYLOAD(
-                                    "weight_0",
-                                    META("7", "[" N("3") "," N("2") "]",
-                                         "[" N("1") "," N("4") "]", N("1")))),
+        .config = CONFIG(ENTRY("a", MATRIX) "," ENTRY("tied", MATRIX) ","
+                         ENTRY("turned", TURNED)),
         .constants =
             CONFIG("\"k\":" PAYLOAD("tensor_0", META("7", "[]", "[]", N("0")))),
         .record = sizeof eight,
     };
+    /* clang-format on */
     static const float turned[] = { 2, 6, 3, 7, 4, 8 };
     weights *w = open_ok(archive(&p));
     float out[6];
@@ -104,17 +103,12 @@ static void views_and_ties(void **state)
 /* Exported with fake tensors: all FQNs name one empty record; no tie. */
 static void fake_tensors(void **state)
 {
+    /* clang-format off */
     parts p = {
-        .config = CONFIG("\"a\":" PAYLOAD(
-            "weight_0",
-            MATRIX) ","
-                    "\"b\":" PAYLOAD("weight_0",
-                                     MATRIX) ","
-                                             "\"none\":" PAYLOAD(
-                                                 "weight_0",
-                                                 META("7", "[" N("0") "]",
-                                                      "[" N("1") "]", N("0")))),
+        .config = CONFIG(ENTRY("a", MATRIX) "," ENTRY("b", MATRIX) ","
+                         ENTRY("none", NONE)),
     };
+    /* clang-format on */
     weights *w = open_ok(archive(&p));
     const weight_entry *a = find(w, "a"), *b = find(w, "b");
 
@@ -131,19 +125,14 @@ static void fake_tensors(void **state)
 /* Torch 2.9 lost the offset of views: such a view has no bytes. */
 static void lost_offsets(void **state)
 {
+    /* clang-format off */
     parts p = {
-        .config = CONFIG("\"a\":" PAYLOAD(
-            "weight_0", MATRIX) ","
-                                "\"tied\":" PAYLOAD(
-                                    "weight_0",
-                                    MATRIX) ","
-                                            "\"part\":" PAYLOAD(
-                                                "weight_0",
-                                                META("7", "[" N("4") "]",
-                                                     "[" N("1") "]", N("0")))),
+        .config = CONFIG(ENTRY("a", MATRIX) "," ENTRY("tied", MATRIX) ","
+                         ENTRY("part", PART)),
         .model = OLD,
         .record = sizeof eight,
     };
+    /* clang-format on */
     weights *w;
 
     (void)state;
@@ -161,57 +150,47 @@ static void lost_offsets(void **state)
 
 static void bad_configs(void **state)
 {
+    /* clang-format off */
     static const struct {
         const char *config;
         hull_status st;
         const char *want;
     } bad[] = {
-        { "[]", HULL_EFORMAT, "array" },
-        { "{}", HULL_EFORMAT, "config" },
-        { "{\"config\":", HULL_EFORMAT, "config" },
-        { CONFIG("\"a\":1"), HULL_EFORMAT, "integer" },
-        { CONFIG("\"a\":" PAYLOAD("weight_1", MATRIX)), HULL_EFORMAT,
-          "missing" },
-        { CONFIG("\"a\":" PAYLOAD("../weight_0", MATRIX)), HULL_EFORMAT,
-          "path_name" },
-        { CONFIG("\"a\":" PAYLOAD("x/y", MATRIX)), HULL_EFORMAT, "path_name" },
-        { CONFIG("\"a\":" PAYLOAD("weight_0", "null")), HULL_EUNSUPPORTED,
-          "pickled object" },
-        { CONFIG("\"a\":{\"path_name\":\"weight_0\",\"use_pickle\":true,"
-                 "\"tensor_meta\":" MATRIX "}"),
-          HULL_EUNSUPPORTED, "pickled" },
-        { CONFIG("\"a\":" PAYLOAD("weight_0", META("0", "[]", "[]", N("0")))),
-          HULL_EUNSUPPORTED, "dtype number 0" },
-        { CONFIG("\"a\":" PAYLOAD("weight_0", META("99", "[]", "[]", N("0")))),
-          HULL_EUNSUPPORTED, "dtype number 99" },
-        { CONFIG("\"a\":" PAYLOAD("weight_0",
-                                  META("7", "[]", "[" N("1") "]", N("0")))),
-          HULL_EFORMAT, "0 sizes and 1 strides" },
-        { CONFIG("\"a\":" PAYLOAD(
-              "weight_0", META("7", "[" N("-1") "]", "[" N("1") "]", N("0")))),
-          HULL_EFORMAT, "sizes of 'a' is -1" },
-        { CONFIG("\"a\":" PAYLOAD(
-              "weight_0", META("7", "[" N("2") "]", "[" N("-1") "]", N("0")))),
-          HULL_EFORMAT, "strides of 'a' is -1" },
-        { CONFIG("\"a\":" PAYLOAD("weight_0",
-                                  META("7", "[{}]", "[" N("1") "]", N("0")))),
-          HULL_EUNSUPPORTED, "not a plain number" },
-        { CONFIG("\"a\":" PAYLOAD(
-              "weight_0", META("7", "[" N("8") "]", "[" N("1") "]", N("1")))),
-          HULL_EFORMAT, "takes 32 bytes" },
-        { CONFIG("\"a\":" PAYLOAD("weight_0",
-                                  META("7", "[" N("2") "]", "[" N("1") "]",
-                                       N("9223372036854775807")))),
-          HULL_EFORMAT, "overflow" },
-        { CONFIG("\"a\":" PAYLOAD(
-              "weight_0", META("7", "[" N("3") "]",
-                               "[" N("9223372036854775807") "]", N("0")))),
-          HULL_EFORMAT, "overflow" },
-        { CONFIG("\"a\":" PAYLOAD("weight_0", MATRIX) ",\"a\":" PAYLOAD(
-              "weight_0", MATRIX)),
-          HULL_EFORMAT, "duplicate" },
-        { NULL, HULL_EFORMAT, "no weights config" },
+        {"[]", HULL_EFORMAT, "array"},
+        {"{}", HULL_EFORMAT, "config"},
+        {"{\"config\":", HULL_EFORMAT, "config"},
+        {CONFIG("\"a\":1"), HULL_EFORMAT, "integer"},
+        {CONFIG("\"a\":" PAYLOAD("weight_1", MATRIX)), HULL_EFORMAT, "missing"},
+        {CONFIG("\"a\":" PAYLOAD("../weight_0", MATRIX)), HULL_EFORMAT,
+            "path_name"},
+        {CONFIG("\"a\":" PAYLOAD("x/y", MATRIX)), HULL_EFORMAT, "path_name"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", "null")), HULL_EUNSUPPORTED,
+            "pickled object"},
+        {CONFIG("\"a\":{\"path_name\":\"weight_0\",\"use_pickle\":true,"
+            "\"tensor_meta\":" MATRIX "}"), HULL_EUNSUPPORTED, "pickled"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", META("0", "[]", "[]", N("0")))),
+            HULL_EUNSUPPORTED, "dtype number 0"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", META("99", "[]", "[]", N("0")))),
+            HULL_EUNSUPPORTED, "dtype number 99"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", META("7", "[]", "[" N("1") "]", N(
+            "0")))), HULL_EFORMAT, "0 sizes and 1 strides"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", META("7", "[" N("-1") "]", "[" N(
+            "1") "]", N("0")))), HULL_EFORMAT, "sizes of 'a' is -1"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", META("7", "[" N("2") "]", "[" N(
+            "-1") "]", N("0")))), HULL_EFORMAT, "strides of 'a' is -1"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", META("7", "[{}]", "[" N("1") "]",
+            N("0")))), HULL_EUNSUPPORTED, "not a plain number"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", META("7", "[" N("8") "]", "[" N(
+            "1") "]", N("1")))), HULL_EFORMAT, "takes 32 bytes"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", META("7", "[" N("2") "]", "[" N(
+            "1") "]", N("9223372036854775807")))), HULL_EFORMAT, "overflow"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", META("7", "[" N("3") "]", "[" N(
+            "9223372036854775807") "]", N("0")))), HULL_EFORMAT, "overflow"},
+        {CONFIG("\"a\":" PAYLOAD("weight_0", MATRIX) ",\"a\":" PAYLOAD(
+            "weight_0", MATRIX)), HULL_EFORMAT, "duplicate"},
+        {NULL, HULL_EFORMAT, "no weights config"},
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++)

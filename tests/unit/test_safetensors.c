@@ -27,65 +27,65 @@ static const char *file_of(const char *header, size_t n_header, size_t payload)
 
 static void invalid_headers(void **state)
 {
+    /* clang-format off */
     static const struct {
         const char *header;
         size_t payload;
         const char *text;
     } bad[] = {
-        { "\xff", 0, "utf-8" },
-        { "{", 0, "byte 9" },
-        { "[]", 0, "object" },
-        { "null", 0, "object" },
-        { "{\"a\":" T("I32", "[2,2]", "[0,4]") "}", 4, "wants 16" },
-        { "{\"a\":" T("I32", "[2,18446744073709551614]", "[0,16]") "}", 16,
-          "overflow" },
-        { "{\"a\":" T("I32", "[2,9223372036854775807]", "[0,16]") "}", 16,
-          "2^63-1" },
-        { "{\"a\":" T("I32", "[2,99999999999999999999]", "[0,16]") "}", 16,
-          "2^64-1" },
-        { "{\"a\":" T("F64", "[4611686018427387904]", "[0,16]") "}", 16,
-          "2^64 bits" },
-        { "{\"a\":" ONE ",\"b\":" ONE ",\"c\":" ONE "}", 16, "before ends" },
-        { "{\"a\":" T("I32", "[1]", "[0,4]") ",\"b\":" T("I32", "[1]",
-                                                         "[8,12]") "}",
-          12, "before ends" },
-        { "{\"a\":" T("I32", "[1]", "[4,0]") "}", 4, "begins" },
-        { "{\"a\":" T("I32", "[1]", "[4,8]") "}", 8, "begins" },
-        { "{\"a\":" ONE "}", 17, "cover" },
-        { "{\"a\":" ONE "}", 14, "cover" },
-        { "{\"a\":" T("F4", "[1]", "[0,1]") "}", 1, "inside a byte" },
-        { "{\"a\":" ONE ",\"a\":" T("I32", "[1]", "[16,20]") "}", 20,
-          "two tensors" },
-        { "{\"a\":" ONE ",\"\\u0061\":" T("I32", "[1]", "[16,20]") "}", 20,
-          "two tensors" },
-        { "{\"a\":{\"dtype\":\"I8\",\"dtype\":\"I8\",\"shape\":[1],"
-          "\"data_offsets\":[0,1]}}",
-          1, "twice" },
-        { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "twice" },
-        { "{\"__metadata__\":{\"a\":1}}", 0, "text to text" },
-        { "{\"__metadata__\":{\"a\":{}}}", 0, "text to text" },
-        { "{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, "twice" },
-        { "{\"__metadata__\":[]}", 0, "object" },
-        { "{\"a\":" T("I32", "[1]", "[0,4.0]") "}", 4, "whole number" },
-        { "{\"a\":" T("I32", "[1]", "[0,\"4\"]") "}", 4, "number" },
-        { "{\"a\":" T("I32", "[1]", "[0]") "}", 4, "two numbers" },
-        { "{\"a\":" T("I32", "[1]", "[0,4,8]") "}", 4, "two numbers" },
-        { "{\"a\":" T("I32", "[1]", "[-4,0]") "}", 4, "number from 0" },
-        { "{\"a\":" T("I32", "[1e0]", "[0,4]") "}", 4, "whole number" },
-        { "{\"a\":" T("I32", "[01]", "[0,4]") "}", 4, "leading zero" },
-        { "{\"a\":" T("I32", "1", "[0,4]") "}", 4, "list" },
-        { "{\"a\":{\"dtype\":\"I8\",\"shape\":[1]}}", 1, "data_offsets" },
-        { "{\"a\":{\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "dtype" },
-        { "{\"a\":[]}", 0, "object" },
-        { "{\"a\":" ONE "} x", 16, "after" },
-        { "{\"a\":" ONE ",}", 16, "text" },
-        { "{\"a\\u0000\":" ONE "}", 16, "zero byte" },
-        { "{\"\\ud800\":" ONE "}", 16, "surrogate" },
-        { "{\"\\x\":" ONE "}", 16, "escape" },
-        { "{\"a\n\":" ONE "}", 16, "control" },
-        { "{\"a\":{\"q\":[1,],\"dtype\":\"I8\"}}", 0, "value" },
-        { "{\"a\":{\"q\":[tru],\"dtype\":\"I8\"}}", 0, "value" },
+        {"\xff", 0, "utf-8"},
+        {"{", 0, "byte 9"},
+        {"[]", 0, "object"},
+        {"null", 0, "object"},
+        {"{\"a\":" T("I32", "[2,2]", "[0,4]") "}", 4, "wants 16"},
+        {"{\"a\":" T("I32", "[2,18446744073709551614]", "[0,16]") "}", 16,
+            "overflow"},
+        {"{\"a\":" T("I32", "[2,9223372036854775807]", "[0,16]") "}", 16,
+            "2^63-1"},
+        {"{\"a\":" T("I32", "[2,99999999999999999999]", "[0,16]") "}", 16,
+            "2^64-1"},
+        {"{\"a\":" T("F64", "[4611686018427387904]", "[0,16]") "}", 16,
+            "2^64 bits"},
+        {"{\"a\":" ONE ",\"b\":" ONE ",\"c\":" ONE "}", 16, "before ends"},
+        {"{\"a\":" T("I32", "[1]", "[0,4]") ",\"b\":" T("I32", "[1]", "[8,12]")
+            "}", 12, "before ends"},
+        {"{\"a\":" T("I32", "[1]", "[4,0]") "}", 4, "begins"},
+        {"{\"a\":" T("I32", "[1]", "[4,8]") "}", 8, "begins"},
+        {"{\"a\":" ONE "}", 17, "cover"},
+        {"{\"a\":" ONE "}", 14, "cover"},
+        {"{\"a\":" T("F4", "[1]", "[0,1]") "}", 1, "inside a byte"},
+        {"{\"a\":" ONE ",\"a\":" T("I32", "[1]", "[16,20]") "}", 20,
+            "two tensors"},
+        {"{\"a\":" ONE ",\"\\u0061\":" T("I32", "[1]", "[16,20]") "}", 20,
+            "two tensors"},
+        {"{\"a\":{\"dtype\":\"I8\",\"dtype\":\"I8\",\"shape\":[1],"
+            "\"data_offsets\":[0,1]}}", 1, "twice"},
+        {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "twice"},
+        {"{\"__metadata__\":{\"a\":1}}", 0, "text to text"},
+        {"{\"__metadata__\":{\"a\":{}}}", 0, "text to text"},
+        {"{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, "twice"},
+        {"{\"__metadata__\":[]}", 0, "object"},
+        {"{\"a\":" T("I32", "[1]", "[0,4.0]") "}", 4, "whole number"},
+        {"{\"a\":" T("I32", "[1]", "[0,\"4\"]") "}", 4, "number"},
+        {"{\"a\":" T("I32", "[1]", "[0]") "}", 4, "two numbers"},
+        {"{\"a\":" T("I32", "[1]", "[0,4,8]") "}", 4, "two numbers"},
+        {"{\"a\":" T("I32", "[1]", "[-4,0]") "}", 4, "number from 0"},
+        {"{\"a\":" T("I32", "[1e0]", "[0,4]") "}", 4, "whole number"},
+        {"{\"a\":" T("I32", "[01]", "[0,4]") "}", 4, "leading zero"},
+        {"{\"a\":" T("I32", "1", "[0,4]") "}", 4, "list"},
+        {"{\"a\":{\"dtype\":\"I8\",\"shape\":[1]}}", 1, "data_offsets"},
+        {"{\"a\":{\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "dtype"},
+        {"{\"a\":[]}", 0, "object"},
+        {"{\"a\":" ONE "} x", 16, "after"},
+        {"{\"a\":" ONE ",}", 16, "text"},
+        {"{\"a\\u0000\":" ONE "}", 16, "zero byte"},
+        {"{\"\\ud800\":" ONE "}", 16, "surrogate"},
+        {"{\"\\x\":" ONE "}", 16, "escape"},
+        {"{\"a\n\":" ONE "}", 16, "control"},
+        {"{\"a\":{\"q\":[1,],\"dtype\":\"I8\"}}", 0, "value"},
+        {"{\"a\":{\"q\":[tru],\"dtype\":\"I8\"}}", 0, "value"},
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++)
@@ -131,21 +131,22 @@ static void deep_nesting(void **state)
 
 static void accepted(void **state)
 {
-    static const char plain[] = "{\"s\":" T(
-        "F32", "[]",
-        "[0,4]") ","
-                 "\"\":" T(
-                     "U8", "[0,7]",
-                     "[4,4]") ","
-                              "\"\\u00e4\\ud83d\\ude00/\":" T(
-                                  "BF16", "[1]",
-                                  "[4,6]") ","
-                                           "\"__metadata__\":{\"format\":\"pt\"}}";
-    static const char spaces[] = " \t\r\n{ } \n ";
+    /* clang-format off */
+    static const char plain[] =
+        "{\"s\":" T("F32", "[]", "[0,4]") "," "\"\":" T("U8", "[0,7]", "[4,4]")
+        "," "\"\\u00e4\\ud83d\\ude00/\":" T("BF16", "[1]", "[4,6]") ","
+        "\"__metadata__\":{\"format\":\"pt\"}}";
+    /* clang-format on */
+    /* clang-format off */
+    static const char spaces[] =
+        " \t\r\n{ } \n ";
+    /* clang-format on */
+    /* clang-format off */
     static const char unknown[] =
         "{\"a\":{\"q\":{\"x\":[1.5e3,-2,[],{}]},"
         "\"dtype\":\"F6_E2M3\",\"shape\":[4],\"data_offsets\":[0,3]},"
         "\"b\":" T("Z9", "[5]", "[3,9]") "}";
+    /* clang-format on */
     weights *w;
 
     (void)state;

@@ -51,12 +51,13 @@ static const char *zip_of(text pickle, const char *order, size_t data)
 
 static void hand_made(void **state)
 {
-    static const text pickle = TEXT(
-        "\x80\2}(" STR1("a") TENSOR STR1("b")
-            VIEW(STORAGE, "K\1", "K\3K\2\x86", "K\1K\2\x86") STR1("c")
-                GLOBAL("torch._utils", "_rebuild_parameter")
-                    VIEW(STORAGE, "K\0", ")", ")") "\x89" HOOKS
-                                                   "\x87R" STR1("n") "K\7u.");
+    /* clang-format off */
+    static const text pickle =
+        TEXT("\x80\2}(" STR1("a") TENSOR STR1("b") VIEW(STORAGE, "K\1",
+        "K\3K\2\x86", "K\1K\2\x86") STR1("c") GLOBAL("torch._utils",
+        "_rebuild_parameter") VIEW(STORAGE, "K\0", ")", ")") "\x89" HOOKS
+        "\x87R" STR1("n") "K\7u.");
+    /* clang-format on */
     static const float view[] = { 2, 4, 3, 5, 4, 6 };
     weights *w = open_ok(zip_of(pickle, "little", sizeof six));
     const weight_entry *a = find(w, "a"), *b = find(w, "b");
@@ -79,41 +80,34 @@ static void hand_made(void **state)
 
 static void accepted(void **state)
 {
+    /* clang-format off */
     static const text good[] = {
         /* protocol 4: frame, short text, memoize, stack global */
         TEXT("\x80\4\x95\4\0\0\0\0\0\0\0}\x94\x8c\1a\x94\x8c\x0ctorch._utils"
-             "\x94\x8c\x12_rebuild_tensor_v2\x94\x93\x94(" STORAGE
-             "K\0K\2K\3\x86K\3K\1\x86\x89" HOOKS "tRs."),
+            "\x94\x8c\x12_rebuild_tensor_v2\x94\x93\x94(" STORAGE
+            "K\0K\2K\3\x86K\3K\1\x86\x89" HOOKS "tRs."),
         /* Python 2 text, pairs as lists, _metadata by BUILD */
-        TEXT("\x80\2" GLOBAL("collections",
-                             "OrderedDict") "(](](U\1a" TENSOR "e"
-                                            "etR"
-                                            "}U\x09_metadata}sb."),
+        TEXT("\x80\2" GLOBAL("collections", "OrderedDict") "(](](U\1a" TENSOR
+            "e" "etR" "}U\x09_metadata}sb."),
         /* from_type, size by torch.Size, a seed of nine bytes, a device */
-        TEXT(
-            "\x80\2}(" STR1("a") GLOBAL("torch._tensor",
-                                        "_rebuild_from_type_v2") "(" REBUILD
-                GLOBAL("torch.nn.parameter", "Parameter") "(" STORAGE "K\0" GLOBAL(
-                    "torch",
-                    "Size") "K\2K\3\x86\x85R"
-                            "K\3K\1\x86\x89N}" STR1(
-                                "c") "\x89"
-                                     "st}tR" STR1(
-                                         "s") "\x8a\x09"
-                                              "123456789" STR1("d")
-                                                  GLOBAL("torch", "device")
-                                                      STR1("x") "\x85Ru."),
+        TEXT("\x80\2}(" STR1("a") GLOBAL("torch._tensor",
+            "_rebuild_from_type_v2") "(" REBUILD GLOBAL("torch.nn.parameter",
+            "Parameter") "(" STORAGE "K\0" GLOBAL("torch", "Size")
+            "K\2K\3\x86\x85R" "K\3K\1\x86\x89N}" STR1("c") "\x89" "st}tR" STR1(
+            "s") "\x8a\x09" "123456789" STR1("d") GLOBAL("torch", "device")
+            STR1("x") "\x85Ru."),
         /* v3 of an untyped storage */
-        TEXT(DICT(GLOBAL("torch._utils", "_rebuild_tensor_v3") "(" ID(
-            GLOBAL("torch.storage", "UntypedStorage"), STR1("0"),
-            "K\x18tQ") "K\0K\2K\3\x86K\3K\1\x86\x89" HOOKS
-                      GLOBAL("torch", "float32") "tR")),
+        TEXT(DICT(GLOBAL("torch._utils", "_rebuild_tensor_v3") "(" ID(GLOBAL(
+            "torch.storage", "UntypedStorage"), STR1("0"), "K\x18tQ")
+            "K\0K\2K\3\x86K\3K\1\x86\x89" HOOKS GLOBAL("torch", "float32")
+            "tR")),
         /* metadata objects without tensors */
-        TEXT("\x80\2}(" STR1("a") TENSOR STR1("n") GLOBAL(
-            "argparse", "Namespace") ")\x81}" STR1("q") "K\1sb" STR1("s")
-                 GLOBAL("__builtin__", "set") "]K\1a\x85R" STR1(
-                     "f") "G\0\0\0\0\0\0\0\0" STR1("t") "\x8f(K\1\x90u."),
+        TEXT("\x80\2}(" STR1("a") TENSOR STR1("n") GLOBAL("argparse",
+            "Namespace") ")\x81}" STR1("q") "K\1sb" STR1("s") GLOBAL(
+            "__builtin__", "set") "]K\1a\x85R" STR1("f") "G\0\0\0\0\0\0\0\0"
+            STR1("t") "\x8f(K\1\x90u."),
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(good); i++) {
@@ -128,147 +122,136 @@ static void accepted(void **state)
 /* Attacks and malformed values; none may do more than say no. */
 static void refused(void **state)
 {
+    /* clang-format off */
     static const struct {
         text pickle;
         hull_status st;
         const char *want;
     } bad[] = {
-        { TEXT("\x80\2" GLOBAL("os", "system") STR1("x") "\x85R."),
-          HULL_EUNSUPPORTED, "global os.system" },
-        { TEXT("\x80\2" GLOBAL("builtins", "eval") STR1("x") "\x85R."),
-          HULL_EUNSUPPORTED, "global builtins.eval" },
-        { TEXT("\x80\2" GLOBAL("builtins", "exec") "."), HULL_EUNSUPPORTED,
-          "exec" },
-        { TEXT("\x80\2" GLOBAL("builtins", "getattr") "."), HULL_EUNSUPPORTED,
-          "getattr" },
-        { TEXT("\x80\2" GLOBAL("builtins", "__import__") "."),
-          HULL_EUNSUPPORTED, "__import__" },
-        { TEXT("\x80\2" GLOBAL("torch.serialization", "load") "."),
-          HULL_EUNSUPPORTED, "torch.serialization.load" },
-        { TEXT("\x80\2" GLOBAL("torch.hub", "load") "."), HULL_EUNSUPPORTED,
-          "torch.hub.load" },
-        { TEXT("\x80\2" GLOBAL("torch.jit._serialization", "load") "."),
-          HULL_EUNSUPPORTED, "torch.jit" },
-        { TEXT("\x80\2" GLOBAL("a.b", "c.d") "."), HULL_EUNSUPPORTED,
-          "a.b.c.d" },
-        { TEXT("\x80\4\x8c\2os\x8c\6system\x93."), HULL_EUNSUPPORTED,
-          "os.system" },
-        { TEXT("\x80\4K\1\x8c\6system\x93."), HULL_EFORMAT, "named by an int" },
-        { TEXT("\x80\2" GLOBAL("torch._utils", "_rebuild_qtensor") "."),
-          HULL_EUNSUPPORTED, "_rebuild_qtensor" },
-        { TEXT("\x80\2cos"), HULL_EFORMAT, "name without an end" },
-        { TEXT("\x80\2" STR1("f") ")R."), HULL_EFORMAT, "a call of text" },
-        { TEXT("\x80\2" REBUILD "K\1R."), HULL_EFORMAT, "not a tuple" },
-        { TEXT("\x80\2" GLOBAL("torch", "float32") ")R."), HULL_EUNSUPPORTED,
-          "a call of float32" },
-        { TEXT("\x80\2" TENSOR "}" STR1("_") "K\1sb."), HULL_EUNSUPPORTED,
-          "a state for a tensor" },
-        { TEXT("\x80\2K\1}b."), HULL_EUNSUPPORTED, "a state for an int" },
-        { TEXT("\x80\2" GLOBAL("argparse", "Namespace") ")\x81}" STR1("q")
-                   TENSOR "sb."),
-          HULL_EUNSUPPORTED, "holds tensors" },
-        { TEXT("\x80\2" GLOBAL("builtins", "frozenset") "]" TENSOR "a\x85R."),
-          HULL_EUNSUPPORTED, "holds tensors" },
-        { TEXT("\x80\2\x8f(" TENSOR "\x90."), HULL_EUNSUPPORTED, "tensors" },
+        {TEXT("\x80\2" GLOBAL("os", "system") STR1("x") "\x85R."),
+            HULL_EUNSUPPORTED, "global os.system"},
+        {TEXT("\x80\2" GLOBAL("builtins", "eval") STR1("x") "\x85R."),
+            HULL_EUNSUPPORTED, "global builtins.eval"},
+        {TEXT("\x80\2" GLOBAL("builtins", "exec") "."), HULL_EUNSUPPORTED,
+            "exec"},
+        {TEXT("\x80\2" GLOBAL("builtins", "getattr") "."), HULL_EUNSUPPORTED,
+            "getattr"},
+        {TEXT("\x80\2" GLOBAL("builtins", "__import__") "."),
+            HULL_EUNSUPPORTED, "__import__"},
+        {TEXT("\x80\2" GLOBAL("torch.serialization", "load") "."),
+            HULL_EUNSUPPORTED, "torch.serialization.load"},
+        {TEXT("\x80\2" GLOBAL("torch.hub", "load") "."), HULL_EUNSUPPORTED,
+            "torch.hub.load"},
+        {TEXT("\x80\2" GLOBAL("torch.jit._serialization", "load") "."),
+            HULL_EUNSUPPORTED, "torch.jit"},
+        {TEXT("\x80\2" GLOBAL("a.b", "c.d") "."), HULL_EUNSUPPORTED, "a.b.c.d"},
+        {TEXT("\x80\4\x8c\2os\x8c\6system\x93."), HULL_EUNSUPPORTED,
+            "os.system"},
+        {TEXT("\x80\4K\1\x8c\6system\x93."), HULL_EFORMAT, "named by an int"},
+        {TEXT("\x80\2" GLOBAL("torch._utils", "_rebuild_qtensor") "."),
+            HULL_EUNSUPPORTED, "_rebuild_qtensor"},
+        {TEXT("\x80\2cos"), HULL_EFORMAT, "name without an end"},
+        {TEXT("\x80\2" STR1("f") ")R."), HULL_EFORMAT, "a call of text"},
+        {TEXT("\x80\2" REBUILD "K\1R."), HULL_EFORMAT, "not a tuple"},
+        {TEXT("\x80\2" GLOBAL("torch", "float32") ")R."), HULL_EUNSUPPORTED,
+            "a call of float32"},
+        {TEXT("\x80\2" TENSOR "}" STR1("_") "K\1sb."), HULL_EUNSUPPORTED,
+            "a state for a tensor"},
+        {TEXT("\x80\2K\1}b."), HULL_EUNSUPPORTED, "a state for an int"},
+        {TEXT("\x80\2" GLOBAL("argparse", "Namespace") ")\x81}" STR1("q")
+            TENSOR "sb."), HULL_EUNSUPPORTED, "holds tensors"},
+        {TEXT("\x80\2" GLOBAL("builtins", "frozenset") "]" TENSOR "a\x85R."),
+            HULL_EUNSUPPORTED, "holds tensors"},
+        {TEXT("\x80\2\x8f(" TENSOR "\x90."), HULL_EUNSUPPORTED, "tensors"},
         /* tensors */
-        { TEXT(DICT(
-              VIEW(STORAGE, "K\0", "K\2K\3\x86", "J\xff\xff\xff\xffK\1\x86"))),
-          HULL_EFORMAT, "stride 0" },
-        { TEXT(DICT(VIEW(STORAGE, "K\1", "K\2K\3\x86", "K\3K\1\x86"))),
-          HULL_EFORMAT, "beyond storage" },
-        { TEXT(DICT(
-              VIEW(STORAGE, "K\0", "J\xff\xff\xff\x7fK\3\x86", "K\3K\1\x86"))),
-          HULL_EFORMAT, "beyond storage" },
-        { TEXT(DICT(VIEW(STORAGE, "K\0",
-                         "\x8a\10\xff\xff\xff\xff\xff\xff\xff\x7fK\3\x86",
-                         "\x8a\10\xff\xff\xff\xff\xff\xff\xff\x7fK\1\x86"))),
-          HULL_EFORMAT, "overflow" },
-        { TEXT(DICT(VIEW(STORAGE, "\x8a\10\xff\xff\xff\xff\xff\xff\xff\x7f",
-                         ")", ")"))),
-          HULL_EFORMAT, "offset" },
-        { TEXT(DICT(VIEW(STORAGE, "N", ")", ")"))), HULL_EFORMAT, "offset" },
-        { TEXT(DICT(VIEW(STORAGE, "K\0", "K\2K\3\x86", "K\1\x85"))),
-          HULL_EFORMAT, "2 sizes and 1 strides" },
-        { TEXT(DICT(VIEW(STORAGE, "K\0", "]", ")"))), HULL_EFORMAT, "a list" },
-        { TEXT(DICT(VIEW(STORAGE, "K\0", "NN\x86", "K\1K\1\x86"))),
-          HULL_EFORMAT, "size 0" },
-        { TEXT(DICT(VIEW(TENSOR, "K\0", ")", ")"))), HULL_EFORMAT,
-          "of a tensor" },
-        { TEXT(DICT(REBUILD "(" STORAGE "K\0tR")), HULL_EFORMAT,
-          "2 arguments" },
-        { TEXT(DICT(REBUILD "(" STORAGE "K\0))\x89}K\1K\1stR")),
-          HULL_EUNSUPPORTED, "hooks" },
-        { TEXT(DICT(REBUILD "(" STORAGE "K\0))\x89N}" STR1("c") "\x88stR")),
-          HULL_EUNSUPPORTED, "conjugated" },
-        { TEXT(DICT(GLOBAL("torch._utils", "_rebuild_parameter") "K\1\x89" HOOKS
-                                                                 "\x87R")),
-          HULL_EFORMAT, "without a tensor" },
+        {TEXT(DICT(VIEW(STORAGE, "K\0", "K\2K\3\x86",
+            "J\xff\xff\xff\xffK\1\x86"))), HULL_EFORMAT, "stride 0"},
+        {TEXT(DICT(VIEW(STORAGE, "K\1", "K\2K\3\x86", "K\3K\1\x86"))),
+            HULL_EFORMAT, "beyond storage"},
+        {TEXT(DICT(VIEW(STORAGE, "K\0", "J\xff\xff\xff\x7fK\3\x86",
+            "K\3K\1\x86"))), HULL_EFORMAT, "beyond storage"},
+        {TEXT(DICT(VIEW(STORAGE, "K\0",
+            "\x8a\10\xff\xff\xff\xff\xff\xff\xff\x7fK\3\x86",
+            "\x8a\10\xff\xff\xff\xff\xff\xff\xff\x7fK\1\x86"))), HULL_EFORMAT,
+            "overflow"},
+        {TEXT(DICT(VIEW(STORAGE, "\x8a\10\xff\xff\xff\xff\xff\xff\xff\x7f",
+            ")", ")"))), HULL_EFORMAT, "offset"},
+        {TEXT(DICT(VIEW(STORAGE, "N", ")", ")"))), HULL_EFORMAT, "offset"},
+        {TEXT(DICT(VIEW(STORAGE, "K\0", "K\2K\3\x86", "K\1\x85"))),
+            HULL_EFORMAT, "2 sizes and 1 strides"},
+        {TEXT(DICT(VIEW(STORAGE, "K\0", "]", ")"))), HULL_EFORMAT, "a list"},
+        {TEXT(DICT(VIEW(STORAGE, "K\0", "NN\x86", "K\1K\1\x86"))),
+            HULL_EFORMAT, "size 0"},
+        {TEXT(DICT(VIEW(TENSOR, "K\0", ")", ")"))), HULL_EFORMAT,
+            "of a tensor"},
+        {TEXT(DICT(REBUILD "(" STORAGE "K\0tR")), HULL_EFORMAT, "2 arguments"},
+        {TEXT(DICT(REBUILD "(" STORAGE "K\0))\x89}K\1K\1stR")),
+            HULL_EUNSUPPORTED, "hooks"},
+        {TEXT(DICT(REBUILD "(" STORAGE "K\0))\x89N}" STR1("c") "\x88stR")),
+            HULL_EUNSUPPORTED, "conjugated"},
+        {TEXT(DICT(GLOBAL("torch._utils", "_rebuild_parameter") "K\1\x89"
+            HOOKS "\x87R")), HULL_EFORMAT, "without a tensor"},
         /* storages */
-        { TEXT(DICT(ID(FLOATS, "X\4\0\0\0../x", "K\6tQ"))), HULL_EFORMAT,
-          "not a number" },
-        { TEXT(DICT(ID(FLOATS, STR1("7"), "K\6tQ"))), HULL_EFORMAT,
-          "no record" },
-        { TEXT(DICT(ID(FLOATS, STR1("0"), "tQ"))), HULL_EFORMAT, "5 items" },
-        { TEXT(DICT(ID(FLOATS, STR1("0"), "K\6NNtQ"))), HULL_EFORMAT,
-          "5 items" },
-        { TEXT(DICT(ID(FLOATS, STR1("0"), "K\7tQ"))), HULL_EFORMAT,
-          "28 are wanted" },
-        { TEXT(DICT(ID(FLOATS, STR1("0"), "J\xff\xff\xff\xfftQ"))),
-          HULL_EFORMAT, "impossible size" },
-        { TEXT("\x80\2}(" STR1("a") STORAGE STR1("b")
-                   ID(GLOBAL("torch", "IntStorage"), STR1("0"), "K\6tQ") "u."),
-          HULL_EFORMAT, "storage 0" },
-        { TEXT(DICT(ID(REBUILD, STR1("0"), "K\6tQ"))), HULL_EFORMAT,
-          "storage class" },
-        { TEXT("\x80\2(X\6\0\0\0moduleNNNNtQ."), HULL_EUNSUPPORTED, "module" },
+        {TEXT(DICT(ID(FLOATS, "X\4\0\0\0../x", "K\6tQ"))), HULL_EFORMAT,
+            "not a number"},
+        {TEXT(DICT(ID(FLOATS, STR1("7"), "K\6tQ"))), HULL_EFORMAT, "no record"},
+        {TEXT(DICT(ID(FLOATS, STR1("0"), "tQ"))), HULL_EFORMAT, "5 items"},
+        {TEXT(DICT(ID(FLOATS, STR1("0"), "K\6NNtQ"))), HULL_EFORMAT, "5 items"},
+        {TEXT(DICT(ID(FLOATS, STR1("0"), "K\7tQ"))), HULL_EFORMAT,
+            "28 are wanted"},
+        {TEXT(DICT(ID(FLOATS, STR1("0"), "J\xff\xff\xff\xfftQ"))),
+            HULL_EFORMAT, "impossible size"},
+        {TEXT("\x80\2}(" STR1("a") STORAGE STR1("b") ID(GLOBAL("torch",
+            "IntStorage"), STR1("0"), "K\6tQ") "u."), HULL_EFORMAT,
+            "storage 0"},
+        {TEXT(DICT(ID(REBUILD, STR1("0"), "K\6tQ"))), HULL_EFORMAT,
+            "storage class"},
+        {TEXT("\x80\2(X\6\0\0\0moduleNNNNtQ."), HULL_EUNSUPPORTED, "module"},
         /* the machine */
-        { TEXT(""), HULL_EFORMAT, "byte 0" },
-        { TEXT("\x80\2}"), HULL_EFORMAT, "byte 3" },
-        { TEXT("\x80\2}.}"), HULL_EFORMAT, "after its end" },
-        { TEXT("\x80\2."), HULL_EFORMAT, "0 values" },
-        { TEXT("\x80\2}}."), HULL_EFORMAT, "2 values" },
-        { TEXT("\x80\2(}."), HULL_EFORMAT, "marks" },
-        { TEXT("\x80\1}."), HULL_EUNSUPPORTED, "protocol 1" },
-        { TEXT("\x80\2X\xff\xff\xff\x7f"
-               "abc"),
-          HULL_EFORMAT, "remain" },
-        { TEXT("\x80\2\x8d\xff\xff\xff\xff\xff\xff\xff\xff"), HULL_EFORMAT,
-          "remain" },
-        { TEXT("\x80\2\x8a\xff\1\2"), HULL_EFORMAT, "remain" },
-        { TEXT("\x80\2h\5."), HULL_EFORMAT, "memo 5" },
-        { TEXT("\x80\2Nr\xff\xff\xff\x7f."), HULL_EFORMAT, "memo index" },
-        { TEXT("\x80\2q\1."), HULL_EFORMAT, "stack is empty" },
-        { TEXT("\x80\2t."), HULL_EFORMAT, "no mark" },
-        { TEXT("\x80\2e."), HULL_EFORMAT, "no mark" },
-        { TEXT("\x80\2u."), HULL_EFORMAT, "no mark" },
-        { TEXT("\x80\2(e."), HULL_EFORMAT, "items without" },
-        { TEXT("\x80\2K\1(e."), HULL_EFORMAT, "items for an int" },
-        { TEXT("\x80\2K\1a."), HULL_EFORMAT, "items without" },
-        { TEXT("\x80\2a."), HULL_EFORMAT, "stack has 0" },
-        { TEXT("\x80\2K\1s."), HULL_EFORMAT, "stack has 1" },
-        { TEXT("\x80\2}(K\1u."), HULL_EFORMAT, "without its value" },
-        { TEXT("\x80\2}]K\1s."), HULL_EFORMAT, "a list as the key" },
-        { TEXT("\x80\2K\1\x86."), HULL_EFORMAT, "tuple of 2" },
-        { TEXT("\x80\2}(\x85."), HULL_EFORMAT, "tuple of 1" },
-        { TEXT("\x80\2Q."), HULL_EFORMAT, "stack is empty" },
-        { TEXT("\x80\2R."), HULL_EFORMAT, "stack is empty" },
-        { TEXT("\x80\2b."), HULL_EFORMAT, "stack is empty" },
-        { TEXT("\x80\2(cos\nsystem\no."), HULL_EUNSUPPORTED, "os.system" },
-        { TEXT("\x80\2(ios\nsystem\n."), HULL_EUNSUPPORTED, "opcode 0x69" },
-        { TEXT("\x80\2(o."), HULL_EUNSUPPORTED, "opcode 0x6f" },
-        { TEXT("\x80\2\x82\1."), HULL_EUNSUPPORTED, "opcode 0x82" },
-        { TEXT("\x80\4\x92."), HULL_EUNSUPPORTED, "opcode 0x92" },
-        { TEXT("\x80\2P1\n."), HULL_EUNSUPPORTED, "opcode 0x50" },
-        { TEXT("\x80\2K\1"
-               "2."),
-          HULL_EUNSUPPORTED, "opcode 0x32" },
+        {TEXT(""), HULL_EFORMAT, "byte 0"},
+        {TEXT("\x80\2}"), HULL_EFORMAT, "byte 3"},
+        {TEXT("\x80\2}.}"), HULL_EFORMAT, "after its end"},
+        {TEXT("\x80\2."), HULL_EFORMAT, "0 values"},
+        {TEXT("\x80\2}}."), HULL_EFORMAT, "2 values"},
+        {TEXT("\x80\2(}."), HULL_EFORMAT, "marks"},
+        {TEXT("\x80\1}."), HULL_EUNSUPPORTED, "protocol 1"},
+        {TEXT("\x80\2X\xff\xff\xff\x7f" "abc"), HULL_EFORMAT, "remain"},
+        {TEXT("\x80\2\x8d\xff\xff\xff\xff\xff\xff\xff\xff"), HULL_EFORMAT,
+            "remain"},
+        {TEXT("\x80\2\x8a\xff\1\2"), HULL_EFORMAT, "remain"},
+        {TEXT("\x80\2h\5."), HULL_EFORMAT, "memo 5"},
+        {TEXT("\x80\2Nr\xff\xff\xff\x7f."), HULL_EFORMAT, "memo index"},
+        {TEXT("\x80\2q\1."), HULL_EFORMAT, "stack is empty"},
+        {TEXT("\x80\2t."), HULL_EFORMAT, "no mark"},
+        {TEXT("\x80\2e."), HULL_EFORMAT, "no mark"},
+        {TEXT("\x80\2u."), HULL_EFORMAT, "no mark"},
+        {TEXT("\x80\2(e."), HULL_EFORMAT, "items without"},
+        {TEXT("\x80\2K\1(e."), HULL_EFORMAT, "items for an int"},
+        {TEXT("\x80\2K\1a."), HULL_EFORMAT, "items without"},
+        {TEXT("\x80\2a."), HULL_EFORMAT, "stack has 0"},
+        {TEXT("\x80\2K\1s."), HULL_EFORMAT, "stack has 1"},
+        {TEXT("\x80\2}(K\1u."), HULL_EFORMAT, "without its value"},
+        {TEXT("\x80\2}]K\1s."), HULL_EFORMAT, "a list as the key"},
+        {TEXT("\x80\2K\1\x86."), HULL_EFORMAT, "tuple of 2"},
+        {TEXT("\x80\2}(\x85."), HULL_EFORMAT, "tuple of 1"},
+        {TEXT("\x80\2Q."), HULL_EFORMAT, "stack is empty"},
+        {TEXT("\x80\2R."), HULL_EFORMAT, "stack is empty"},
+        {TEXT("\x80\2b."), HULL_EFORMAT, "stack is empty"},
+        {TEXT("\x80\2(cos\nsystem\no."), HULL_EUNSUPPORTED, "os.system"},
+        {TEXT("\x80\2(ios\nsystem\n."), HULL_EUNSUPPORTED, "opcode 0x69"},
+        {TEXT("\x80\2(o."), HULL_EUNSUPPORTED, "opcode 0x6f"},
+        {TEXT("\x80\2\x82\1."), HULL_EUNSUPPORTED, "opcode 0x82"},
+        {TEXT("\x80\4\x92."), HULL_EUNSUPPORTED, "opcode 0x92"},
+        {TEXT("\x80\2P1\n."), HULL_EUNSUPPORTED, "opcode 0x50"},
+        {TEXT("\x80\2K\1" "2."), HULL_EUNSUPPORTED, "opcode 0x32"},
         /* the root */
-        { TEXT("\x80\2]."), HULL_EUNSUPPORTED, "a list" },
-        { TEXT(DICT("K\1")), HULL_ENOTFOUND, "usual key" },
-        { TEXT("\x80\2}(" STR1("a") TENSOR STR1("a") TENSOR "u."), HULL_EFORMAT,
-          "two tensors" },
-        { TEXT("\x80\2}STR.s."), HULL_EUNSUPPORTED, "opcode 0x53" },
+        {TEXT("\x80\2]."), HULL_EUNSUPPORTED, "a list"},
+        {TEXT(DICT("K\1")), HULL_ENOTFOUND, "usual key"},
+        {TEXT("\x80\2}(" STR1("a") TENSOR STR1("a") TENSOR "u."), HULL_EFORMAT,
+            "two tensors"},
+        {TEXT("\x80\2}STR.s."), HULL_EUNSUPPORTED, "opcode 0x53"},
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++)
@@ -280,10 +263,16 @@ static void refused(void **state)
  * and a list that holds itself. */
 static void entangled(void **state)
 {
-    static const text self = TEXT("\x80\2}(" STR1("o") GLOBAL(
-        "argparse", "Namespace") ")\x81]q\1h\1ab" STR1("a") TENSOR "u.");
-    static const char head[] = "\x80\2}(" STR1("a") TENSOR STR1("o")
-        GLOBAL("argparse", "Namespace") ")\x81(]q\1";
+    /* clang-format off */
+    static const text self =
+        TEXT("\x80\2}(" STR1("o") GLOBAL("argparse", "Namespace")
+        ")\x81]q\1h\1ab" STR1("a") TENSOR "u.");
+    /* clang-format on */
+    /* clang-format off */
+    static const char head[] =
+        "\x80\2}(" STR1("a") TENSOR STR1("o") GLOBAL("argparse", "Namespace")
+        ")\x81(]q\1";
+    /* clang-format on */
     char p[1024];
     size_t n = sizeof head - 1;
 
@@ -303,7 +292,10 @@ static void entangled(void **state)
 
 static void containers(void **state)
 {
-    static const text good = TEXT(DICT(TENSOR));
+    /* clang-format off */
+    static const text good =
+        TEXT(DICT(TENSOR));
+    /* clang-format on */
     zip_writer w;
 
     (void)state;
@@ -332,45 +324,42 @@ static void containers(void **state)
 
 static void legacy(void **state)
 {
+    /* clang-format off */
     static const text good =
         TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("0") "a." SIX_BYTES);
+    /* clang-format on */
+    /* clang-format off */
     static const struct {
         text file;
         hull_status st;
         const char *want;
     } bad[] = {
-        { TEXT(MAGIC), HULL_EFORMAT, "protocol" },
-        { TEXT(MAGIC "\x80\2K\1." SYSTEM("\x88")), HULL_EVERSION, "1001" },
-        { TEXT(MAGIC "\x80\2M\xe9\3." SYSTEM("\x89")), HULL_EUNSUPPORTED,
-          "big-endian" },
-        { TEXT(HEAD DICT(TENSOR)), HULL_EFORMAT, "6 items" },
-        { TEXT(HEAD DICT(
-              VIEW(ID(FLOATS, STR1("0"), "K\6)tQ"), "K\0", ")", ")"))),
-          HULL_EUNSUPPORTED, "view of another" },
-        { TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2}."), HULL_EFORMAT,
-          "not a list" },
-        { TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]."), HULL_EFORMAT,
-          "not in the file" },
-        { TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("9") "a." SIX_BYTES),
-          HULL_EFORMAT, "belongs to no tensor" },
-        { TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2](" STR1("0")
-                   STR1("0") "e." SIX_BYTES SIX_BYTES),
-          HULL_EFORMAT, "listed twice" },
-        { TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("0") "a."
-                                                            "\6\0\0"),
-          HULL_EFORMAT, "end of the file" },
-        { TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("0") "a."
-                                                            "\6\0\0\0\0\0\0\0"
-                                                            "abc"),
-          HULL_EFORMAT, "3 bytes remain" },
-        { TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1(
-              "0") "a."
-                   "\xff\xff\xff\xff\xff\xff\xff\x7f"
-                   "abc"),
-          HULL_EFORMAT, "elements" },
-        { TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("0") "a." SIX_BYTES "x"),
-          HULL_EFORMAT, "after the last storage" },
+        {TEXT(MAGIC), HULL_EFORMAT, "protocol"},
+        {TEXT(MAGIC "\x80\2K\1." SYSTEM("\x88")), HULL_EVERSION, "1001"},
+        {TEXT(MAGIC "\x80\2M\xe9\3." SYSTEM("\x89")), HULL_EUNSUPPORTED,
+            "big-endian"},
+        {TEXT(HEAD DICT(TENSOR)), HULL_EFORMAT, "6 items"},
+        {TEXT(HEAD DICT(VIEW(ID(FLOATS, STR1("0"), "K\6)tQ"), "K\0", ")",
+            ")"))),
+            HULL_EUNSUPPORTED, "view of another"},
+        {TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2}."), HULL_EFORMAT, "not a list"},
+        {TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]."), HULL_EFORMAT,
+            "not in the file"},
+        {TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("9") "a." SIX_BYTES),
+            HULL_EFORMAT, "belongs to no tensor"},
+        {TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2](" STR1("0") STR1("0") "e."
+            SIX_BYTES SIX_BYTES), HULL_EFORMAT, "listed twice"},
+        {TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("0") "a." "\6\0\0"),
+            HULL_EFORMAT, "end of the file"},
+        {TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("0") "a."
+            "\6\0\0\0\0\0\0\0" "abc"), HULL_EFORMAT, "3 bytes remain"},
+        {TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("0") "a."
+            "\xff\xff\xff\xff\xff\xff\xff\x7f" "abc"), HULL_EFORMAT,
+            "elements"},
+        {TEXT(HEAD DICT(LEGACY_TENSOR) "\x80\2]" STR1("0") "a." SIX_BYTES "x"),
+            HULL_EFORMAT, "after the last storage"},
     };
+    /* clang-format on */
     weights *w = open_ok(put("l.pt", good.p, good.n));
 
     (void)state;
@@ -401,19 +390,16 @@ static weights *open_key(const char *path, const char *key)
 
 static void nested(void **state)
 {
+    /* clang-format off */
     static const text both =
-        TEXT("\x80\2}("
-             "X\5\0\0\0model"
-             "}" STR1("m") TENSOR "s"
-                                  "X\3\0\0\0ema"
-                                  "}" STR1("e") TENSOR
-             "s"
-             "X\1\0\0\0x"
-             "}" STR1("y") "}" STR1("z") TENSOR "ss"
-                                                "X\5\0\0\0epochK\3u.");
-    static const text other = TEXT("\x80\2}"
-                                   "X\6\0\0\0brains"
-                                   "}" STR1("m") TENSOR "ss.");
+        TEXT("\x80\2}(" "X\5\0\0\0model" "}" STR1("m") TENSOR "s"
+        "X\3\0\0\0ema" "}" STR1("e") TENSOR "s" "X\1\0\0\0x" "}" STR1("y") "}"
+        STR1("z") TENSOR "ss" "X\5\0\0\0epochK\3u.");
+    /* clang-format on */
+    /* clang-format off */
+    static const text other =
+        TEXT("\x80\2}" "X\6\0\0\0brains" "}" STR1("m") TENSOR "ss.");
+    /* clang-format on */
     char path[128];
     weights *w;
 
