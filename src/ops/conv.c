@@ -68,8 +68,8 @@ static hull_status read_window(window *w, const node *n, uint32_t spatial)
 static dim conv_size(ir *m, const window *w, uint32_t i, dim in, dim kernel)
 {
     dim reach = dim_mul(m, w->dilation[i], dim_sub(m, kernel, 1));
-    dim last = dim_sub(m, dim_add(m, in, w->before[i] + w->after[i] - 1),
-                       reach);
+    dim more = dim_int(m, w->before[i] + w->after[i] - 1);
+    dim last = dim_sub(m, dim_add(m, in, more), reach);
 
     return dim_add(m, dim_div(m, last, w->stride[i]), 1);
 }

@@ -105,8 +105,11 @@ static double source(const options *o, const axis *a, int64_t at)
     bool half = o->coord != ASYMMETRIC && o->coord != ALIGN_CORNERS;
     double place = half ? x + 0.5 : x, whole = a->scale * in;
 
-    if (o->coord == ALIGN_CORNERS)
-        return a->out == 1 ? 0 : x * (in - 1) / (out - 1);
+    if (o->coord == ALIGN_CORNERS) {
+        double last = (a->given ? whole : out) - 1;
+
+        return a->out == 1 || last == 0 ? 0 : x * (in - 1) / last;
+    }
     if (o->coord == PYTORCH_HALF_PIXEL && a->out == 1)
         return 0;
     place = a->given ? place / a->scale : place * in / out;
@@ -200,7 +203,9 @@ static hull_status make_taps(taps *t, eval_ctx *cx, const node *n,
         t->n = 1 + (int64_t)ceil(2 * radius / stretch(o, a));
     else if (o->mode != NEAREST)
         t->n = INT32_MAX;
-    if (!mul_i64(&count, t->n, a->out) || count > INT32_MAX)
+    /* A scale that goes with the sizes needs about 4 * in + out taps. */
+    if (a->in > INT32_MAX || a->out > INT32_MAX ||
+        !mul_i64(&count, t->n, a->out) || count > 64 + 16 * (a->in + a->out))
         return fail(HULL_ENOMEM, "%s: from size %" PRId64 " to %" PRId64
                     " is too much", node_what(n, what), a->in, a->out);
     t->at = arena_array(cx->scratch, (size_t)count + 1, sizeof(int64_t));
