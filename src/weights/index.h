@@ -44,5 +44,8 @@ void weights_relabel(weights *w);
  * `file`: for torch_read and for the nested zips of older PT2 archives. */
 hull_status torch_zip_add(weights *w, bytes data, int32_t file, uint64_t base,
                           str key, bool constant) MUST_CHECK;
+/* Bytes of the legacy form's pickled magic number at p, 0 when it is not
+ * there. */
+size_t torch_legacy_magic(const uint8_t *p, size_t n);
 
 #endif

@@ -302,10 +302,22 @@ hull_status torch_read(weights *w, file *f, str key)
 
 /* ---- legacy -------------------------------------------------------------- */
 
-static const uint8_t legacy_magic[] = {
-    0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
-    0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e,
-};
+/* The magic number is pickled with the file's protocol: from 4 on a frame
+ * comes between the protocol and the number. */
+size_t torch_legacy_magic(const uint8_t *p, size_t n)
+{
+    static const uint8_t number[] = { 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9,
+                                      0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e };
+    size_t at = 2;
+
+    if (n < 3 || p[0] != 0x80)
+        return 0;
+    if (p[2] == 0x95)
+        at += 9;
+    if (n < at + sizeof number || memcmp(p + at, number, sizeof number) != 0)
+        return 0;
+    return at + sizeof number;
+}
 
 static hull_status next_pickle(pickle *m, bytes *rest, const char *what,
                                pk_id *out)
@@ -388,7 +400,8 @@ static hull_status place_keys(pickle *m, pk_id keys, const uint8_t *base,
 static hull_status read_legacy(weights *w, pickle *m, bytes all, int32_t index,
                                str key)
 {
-    bytes rest = { all.p + sizeof legacy_magic, all.n - sizeof legacy_magic };
+    size_t magic = torch_legacy_magic(all.p, all.n);
+    bytes rest = { all.p + magic, all.n - magic };
     pk_id version, info, root, keys, dict;
 
     TRY(next_pickle(m, &rest, "protocol", &version));
@@ -409,8 +422,7 @@ hull_status torch_read_legacy(weights *w, file *f, str key)
     int32_t index;
     hull_status st;
 
-    if (all.n < sizeof legacy_magic ||
-        memcmp(all.p, legacy_magic, sizeof legacy_magic) != 0)
+    if (torch_legacy_magic(all.p, all.n) == 0)
         return fail(HULL_EFORMAT, "not a legacy torch.save file");
     TRY(weights_take_file(w, f, &index));
     pickle_init(&m, &torch_hooks, &v);

@@ -38,7 +38,7 @@ typedef struct weight_storage {
 
 typedef struct weight_entry {
     str name;             /* owned by the index */
-    hull_dtype dtype;
+    hull_dtype dtype;     /* HULL_NONE: one that Hull lacks; cannot be bound */
     uint32_t rank;
     int64_t shape[HULL_MAX_RANK];
     int64_t strides[HULL_MAX_RANK]; /* elements */
@@ -82,7 +82,8 @@ const file *weights_file(const weights *w, size_t i);
  * that a file rewritten in place shows here. */
 const void *weights_view(const weights *w, const weight_entry *e);
 /* Copies the tensor dense into dst (e->len bytes). Files are read with pread,
- * so truncation is HULL_EIO and never SIGBUS. */
+ * so truncation is HULL_EIO and never SIGBUS. HULL_EUNBOUND when the storage is
+ * absent. */
 hull_status weights_read(const weights *w, const weight_entry *e, void *dst)
     MUST_CHECK;
 /* Equal bytes? Reads both (same storage and place: reads nothing). */

@@ -15,6 +15,7 @@
 #include "weights/index.h"
 
 #define HEAD_MAX 512
+#define TAIL_MAX ((size_t)1 << 20)
 #define SAFETENSORS_HEADER_MAX 100000000u
 
 typedef enum kind {
@@ -79,15 +80,11 @@ static const char *foreign(const uint8_t *p, size_t n)
 
 static kind detect(const uint8_t *p, size_t n, uint64_t size)
 {
-    static const uint8_t legacy[] = {
-        0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
-        0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e,
-    };
     uint64_t header;
 
     if (n >= 4 && memcmp(p, "PK\3\4", 4) == 0)
         return KIND_ZIP;
-    if (n >= sizeof legacy && memcmp(p, legacy, sizeof legacy) == 0)
+    if (torch_legacy_magic(p, n))
         return KIND_TORCH_LEGACY;
     if (n >= 8) {
         header = load_u64(p);
@@ -127,12 +124,32 @@ static bool has_entry(const zip *z, const char *below_root)
     return false;
 }
 
+static hull_status fail_script(void)
+{
+    return fail(HULL_EUNSUPPORTED,
+                "a TorchScript archive; save the state_dict() or export "
+                "with torch.export");
+}
+
+/* TorchScript compresses its code, so its zip does not open: its directory,
+ * at the end of the file, tells what it is. */
+static hull_status open_zip(zip *z, const file *f)
+{
+    size_t n = (size_t)f->size, tail = n < TAIL_MAX ? n : TAIL_MAX;
+    hull_status st = zip_open(z, (bytes){ f->p, n });
+
+    if (st == HULL_EUNSUPPORTED &&
+        memmem(f->p + n - tail, tail, "/constants.pkl", 14))
+        return fail_script();
+    return st;
+}
+
 static hull_status read_zip(weights *w, file *f, str key)
 {
     zip z;
     bool pt2, script, torch;
 
-    TRY(zip_open(&z, (bytes){ f->p, (size_t)f->size }));
+    TRY(open_zip(&z, f));
     pt2 = has_entry(&z, "archive_format") || has_entry(&z, "models/") ||
           has_entry(&z, "serialized_exported_program.json");
     script = has_entry(&z, "constants.pkl") || has_entry(&z, "code/");
@@ -143,9 +160,7 @@ static hull_status read_zip(weights *w, file *f, str key)
         return pt2_data_read(w, f);
     }
     if (script)
-        return fail(HULL_EUNSUPPORTED,
-                    "a TorchScript archive; save the state_dict() or export "
-                    "with torch.export");
+        return fail_script();
     if (torch) {
         w->format = WEIGHTS_TORCH;
         return torch_read(w, f, key);
