@@ -251,7 +251,8 @@ def reduce():
     case("reduce_max", {"axes": "0"}, "u8", [u], u.amax(0))
     b = of("bool", [0, 0, 1, 0], (2, 2))
     case("reduce_any", {"axes": "1"}, "bool", [b], b.any(1))
-    case("reduce_any", {"axes": "0"}, "f32", [of("f32", [0, NAN, 0, 0], (2, 2))],
+    f = of("f32", [0, NAN, 0, 0], (2, 2))
+    case("reduce_any", {"axes": "0"}, "f32", [f],
          torch.tensor([False, True]), "bool")
     case("reduce_max", {"axes": "1"}, "bool", [b], b.any(1))
     e = torch.zeros(2, 0)
@@ -471,7 +472,8 @@ def onnx_resize():
                 "x": x.numpy(), "s": np.array([1, 1, scale, scale],
                                               np.float32)})[0]
             case("resize", {"size": csv(out),
-                            "scales": csv([float(np.float32(scale))] * 2), "mode": mode,
+                            "scales": csv([float(np.float32(scale))] * 2),
+                            "mode": mode,
                             "coord": coord, "round": rnd,
                             "antialias": "true" if aa else "false",
                             "exclude_outside": "true" if ex else "false"},

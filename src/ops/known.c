@@ -472,6 +472,7 @@ void infer_known(graph *g, node *n)
     follow f = {.g = g, .m = g->m, .n = n};
     const type *t = NULL;
     int64_t count = 1;
+    bool useful = false;
 
     if (n->n_out != 1)
         return;
@@ -493,6 +494,8 @@ void infer_known(graph *g, node *n)
         if (t->dtype == HULL_I32 && dim_is_int(g->m, f.out[i], &v) &&
             (v < INT32_MIN || v > INT32_MAX))
             f.out[i] = DIM_UNKNOWN;
+        useful = useful || f.out[i] != DIM_UNKNOWN;
     }
-    value_set_known(g, n->out[0], f.out, f.n_out);
+    if (useful || f.n_out == 0)
+        value_set_known(g, n->out[0], f.out, f.n_out);
 }

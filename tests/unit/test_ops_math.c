@@ -2,8 +2,8 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * test_ops_math.c - arithmetic ops against PyTorch and onnx's reference
- * evaluator (tests/ops/expect_math.def), what they refuse, their symbolic shapes,
- * and the op table itself.
+ * evaluator (tests/ops/expect_math.def), what they refuse, their symbolic
+ * shapes, and the op table itself.
  */
 #include "op_case.h"
 
@@ -173,7 +173,7 @@ static void test_all_ops_have_rows(void **state)
 {
     static const char *const families[] = {
         "unary", "binary", "compare", "select", "cast", "reduce", "scan",
-        "matmul", "conv", "pool", "resize", "norm", "softmax"};
+        "matmul", "conv", "pooling", "resize", "norm", "softmax"};
 
     (void)state;
     for (int op = OP_none + 1; op < OP_COUNT; op++) {

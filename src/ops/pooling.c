@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * pool.c - max_pool, avg_pool, adaptive_avg_pool. Every axis gets a table of
+ * pooling.c - max_pool, avg_pool, adaptive_avg_pool. Every axis gets a table of
  * spans (the input range of each output place); one loop serves all three. A
  * window never starts beyond the input and its left padding, also when sizes
  * are rounded up.
@@ -102,7 +102,7 @@ static hull_status infer_adaptive(graph *g, node *n, const type *x)
     return infer_out(g, n, 0, x->dtype, dims, x->rank);
 }
 
-hull_status pool_infer(graph *g, node *n)
+hull_status pooling_infer(graph *g, node *n)
 {
     const type *x = NULL;
     dim dims[HULL_MAX_RANK];
@@ -269,7 +269,7 @@ static void store_lowest(tensor *out, uint64_t at)
               none ? 0 : (int64_t)(UINT64_MAX << (bits - 1)));
 }
 
-hull_status pool_eval(eval_ctx *cx, const node *n, const tensor *in,
+hull_status pooling_eval(eval_ctx *cx, const node *n, const tensor *in,
                       tensor *out)
 {
     int64_t place[SPATIAL_MAX] = {0}, numel = tensor_numel(out), base = 0;
