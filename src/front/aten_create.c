@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * aten_create.c - lowerings that make tensors from sizes and numbers, and casts.
+ */
+#include "front/aten.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The dtype of a Python number: torch's default float is f32. */
+static hull_dtype natural(const aten_value *x)
+{
+    return x->kind == ATEN_BOOL ? HULL_BOOL
+           : x->kind == ATEN_INT ? HULL_I64 : HULL_F32;
+}
+
+static void filled(aten_call *c, const aten_value *x, hull_dtype dt,
+                   const dim *d, uint32_t n)
+{
+    if (c->st == HULL_OK)
+        ret(c, aten_full(c, aten_as(c, x, dt), d, n));
+}
+
+/* full(size, value, dtype) */
+void aten_full_size(aten_call *c)
+{
+    dim d[HULL_MAX_RANK];
+    uint32_t n = arg_dims(c, 0, d, HULL_MAX_RANK);
+
+    filled(c, &c->args[1], arg_dtype(c, 2, natural(&c->args[1])), d, n);
+}
+
+/* zeros, ones, empty (size, dtype): param is the value. */
+void aten_const_size(aten_call *c)
+{
+    aten_value x = {.kind = ATEN_INT, .i = c->row->param};
+    dim d[HULL_MAX_RANK];
+    uint32_t n = arg_dims(c, 0, d, HULL_MAX_RANK);
+
+    filled(c, &x, arg_dtype(c, 1, HULL_F32), d, n);
+}
+
+/* full_like(self, value, dtype), fill(self, value) */
+void aten_full_like(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    hull_dtype dt = call_dtype(c, x);
+
+    if (c->n_args > 2)
+        dt = arg_dtype(c, 2, dt);
+    filled(c, &c->args[1], dt, call_dims(c, x), call_rank(c, x));
+}
+
+/* zeros_like, ones_like, empty_like (self, dtype), zero(self) */
+void aten_const_like(aten_call *c)
+{
+    aten_value one = {.kind = ATEN_INT, .i = c->row->param};
+    val x = arg_tensor(c, 0);
+    hull_dtype dt = call_dtype(c, x);
+
+    if (c->n_args > 1)
+        dt = arg_dtype(c, 1, dt);
+    filled(c, &one, dt, call_dims(c, x), call_rank(c, x));
+}
+
+/* new_full(self, size, value, dtype) */
+void aten_new_full(aten_call *c)
+{
+    dim d[HULL_MAX_RANK];
+    uint32_t n = arg_dims(c, 1, d, HULL_MAX_RANK);
+    hull_dtype dt = call_dtype(c, arg_tensor(c, 0));
+
+    filled(c, &c->args[2], arg_dtype(c, 3, dt), d, n);
+}
+
+/* new_zeros, new_ones, new_empty (self, size, dtype) */
+void aten_new_const(aten_call *c)
+{
+    aten_value one = {.kind = ATEN_INT, .i = c->row->param};
+    dim d[HULL_MAX_RANK];
+    uint32_t n = arg_dims(c, 1, d, HULL_MAX_RANK);
+    hull_dtype dt = call_dtype(c, arg_tensor(c, 0));
+
+    filled(c, &one, arg_dtype(c, 2, dt), d, n);
+}
+
+void aten_scalar_tensor(aten_call *c)
+{
+    filled(c, &c->args[0], arg_dtype(c, 1, HULL_F32), NULL, 0);
+}
+
+/* copy(self, src): src as self's type. */
+void aten_copy(aten_call *c)
+{
+    val x = arg_tensor(c, 0), src = arg_tensor(c, 1);
+
+    src = op_cast(c->g, src, call_dtype(c, x));
+    ret(c, aten_broadcast(c, src, call_dims(c, x), call_rank(c, x)));
+}
+
+/* to.*, _to_copy: param is the position of the dtype. */
+void aten_to(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+
+    ret(c, op_cast(c->g, x, arg_dtype(c, (uint32_t)c->row->param,
+                                      call_dtype(c, x))));
+}
+
+void aten_type_as(aten_call *c)
+{
+    val x = arg_tensor(c, 0), other = arg_tensor(c, 1);
+
+    ret(c, op_cast(c->g, x, call_dtype(c, other)));
+}
+
+/* ---- ranges --------------------------------------------------------------- */
+
+/* start + i step for i < n, in 64 bits, then as dt. */
+static val range(aten_call *c, const aten_value *start, const aten_value *step,
+                 dim n, hull_dtype dt)
+{
+    bool real = start->kind == ATEN_FLOAT || step->kind == ATEN_FLOAT;
+    hull_dtype wide = real ? HULL_F64 : HULL_I64;
+    val x = op_cast(c->g, aten_iota(c, n, HULL_I64), wide);
+
+    if (step->kind != ATEN_INT || step->i != 1)
+        x = op_binary(c->g, OP_mul, x, aten_as(c, step, wide));
+    if (start->kind != ATEN_INT || start->i != 0)
+        x = op_binary(c->g, OP_add, x, aten_as(c, start, wide));
+    return op_cast(c->g, x, dt);
+}
+
+static double real_of(aten_call *c, const aten_value *x)
+{
+    int64_t v = 0;
+
+    if (x->kind == ATEN_FLOAT)
+        return x->f;
+    if (x->kind == ATEN_INT && dim_is_int(c->m, x->i, &v))
+        return (double)v;
+    call_fail(c, HULL_EUNSUPPORTED, "a symbolic size among floats");
+    return 1;
+}
+
+static dim range_length(aten_call *c, const aten_value *start,
+                        const aten_value *end, const aten_value *step)
+{
+    int64_t by = 0;
+
+    if (start->kind == ATEN_INT && end->kind == ATEN_INT &&
+        step->kind == ATEN_INT) {
+        dim span = dim_sub(c->m, end->i, start->i);
+
+        if (!dim_is_int(c->m, step->i, &by) || by == 0 || by == INT64_MIN) {
+            call_fail(c, HULL_EFORMAT, "step is 0 or symbolic");
+            return 0;
+        }
+        if (by < 0)
+            span = dim_sub(c->m, 0, span);
+        by = by < 0 ? -by : by;
+        if (by != 1)
+            span = dim_ceil_div(c->m, span, by);
+        int64_t lo, hi;
+        dim_range(c->m, span, &lo, &hi);
+        return lo >= 0 ? span : dim_max(c->m, span, 0);
+    }
+    double a = real_of(c, start), b = real_of(c, end), s = real_of(c, step);
+    double n = ceil((b - a) / s);
+    if (!(n >= 0 && n < 1e12)) {
+        call_fail(c, HULL_EFORMAT, "length of the range");
+        return 0;
+    }
+    return (dim)n;
+}
+
+/* arange: param is the number of arguments before the dtype. */
+void aten_arange(aten_call *c)
+{
+    static const aten_value zero = {.kind = ATEN_INT, .i = 0};
+    static const aten_value one = {.kind = ATEN_INT, .i = 1};
+    uint32_t n = (uint32_t)c->row->param;
+    const aten_value *start = n > 1 ? &c->args[0] : &zero;
+    const aten_value *end = &c->args[n > 1 ? 1 : 0];
+    const aten_value *step = n > 2 ? &c->args[2] : &one;
+    bool real = start->kind == ATEN_FLOAT || end->kind == ATEN_FLOAT ||
+                step->kind == ATEN_FLOAT;
+    hull_dtype dt = arg_dtype(c, n, real ? HULL_F32 : HULL_I64);
+    dim length = range_length(c, start, end, step);
+
+    if (length == DIM_UNKNOWN)
+        call_fail(c, HULL_EUNSUPPORTED, "length depends on data");
+    if (c->st == HULL_OK)
+        ret(c, range(c, start, step, length, dt));
+}
+
+void aten_linspace(aten_call *c)
+{
+    int64_t n = arg_int(c, 2);
+    double a = arg_num(c, 0), b = arg_num(c, 1);
+    aten_value start = {.kind = ATEN_FLOAT, .f = a};
+    aten_value step = {.kind = ATEN_FLOAT,
+                       .f = n > 1 ? (b - a) / (double)(n - 1) : 0};
+
+    if (n < 0)
+        call_fail(c, HULL_EFORMAT, "negative number of steps");
+    if (c->st == HULL_OK)
+        ret(c, range(c, &start, &step, n, arg_dtype(c, 3, HULL_F32)));
+}
+
+/* column index - row index of an [.., m, n] matrix, as [m, n] */
+static val offset(aten_call *c, dim rows, dim cols)
+{
+    val i = aten_insert_axis(c, aten_iota(c, rows, HULL_I64), 1);
+
+    return op_binary(c->g, OP_sub, aten_iota(c, cols, HULL_I64), i);
+}
+
+/* param: 1 = lower triangle. */
+void aten_triangle(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    uint32_t rank = call_rank(c, x);
+    val k = aten_as(c, &c->args[1], HULL_I64);
+
+    if (rank < 2) {
+        call_fail(c, HULL_EFORMAT, "operand of rank below 2");
+        return;
+    }
+    val at = offset(c, call_dims(c, x)[rank - 2], call_dims(c, x)[rank - 1]);
+    val keep = op_binary(c->g, c->row->param ? OP_le : OP_ge, at, k);
+    ret(c, aten_where(c, keep, x, aten_number(c, call_dtype(c, x), 0)));
+}
+
+/* eye(n, dtype), eye.m(n, m, dtype) */
+void aten_eye(aten_call *c)
+{
+    bool two = c->n_args > 2;
+    dim n = arg_dim(c, 0), m = two ? arg_dim(c, 1) : n;
+    hull_dtype dt = arg_dtype(c, two ? 2 : 1, HULL_F32);
+
+    if (c->st != HULL_OK)
+        return;
+    val on = op_binary(c->g, OP_eq, offset(c, n, m),
+                       op_scalar_i64(c->g, HULL_I64, 0));
+    ret(c, op_cast(c->g, on, dt));
+}
+
+void aten_one_hot(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    dim n = arg_dim(c, 1);
+
+    if (n < 0 && c->st == HULL_OK)
+        call_missing(c, "number of classes depends on data");
+    if (c->missing || c->st != HULL_OK)
+        return;
+    x = aten_insert_axis(c, op_cast(c->g, x, HULL_I64), call_rank(c, x));
+    x = op_binary(c->g, OP_eq, x, aten_iota(c, n, HULL_I64));
+    ret(c, op_cast(c->g, x, HULL_I64));
+}
+
+/* ---- sizes ---------------------------------------------------------------- */
+
+void aten_sym_size(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    uint32_t axis = arg_axis(c, 1, call_rank(c, x));
+
+    c->out[0] = (aten_value){.kind = ATEN_INT, .i = call_dims(c, x)[axis]};
+    c->n_out = 1;
+}
+
+void aten_sym_numel(aten_call *c)
+{
+    dim n = type_numel(c->m, call_type(c, arg_tensor(c, 0)));
+
+    c->out[0] = (aten_value){.kind = ATEN_INT, .i = n};
+    c->n_out = 1;
+}
+
+/* item(): a number only where the value is known. */
+void aten_item(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    const value *v = graph_value(c->g, x);
+    double f = 0;
+
+    if (v->known && v->n_known == 1 && v->known[0] != DIM_UNKNOWN &&
+        dtype_is_int(v->type.dtype))
+        c->out[0] = (aten_value){.kind = ATEN_INT, .i = v->known[0]};
+    else if (front_scalar(c->f, x, &f))
+        c->out[0] = (aten_value){.kind = ATEN_FLOAT, .f = f};
+    else
+        call_missing(c, "of a value that depends on data");
+    c->n_out = 1;
+}

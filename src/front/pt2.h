@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * pt2.h - inside the PT2 frontend: what its files share.
+ *
+ * A name of the exported graph stands for a cell. Names of one and the same
+ * value share a cell (detach, contiguous ...); cells that view one storage
+ * share a group. An in-place operator gives the target's cell a new value and
+ * the group a new version, so a view that was made before and is read later
+ * shows up as a cell of an old version.
+ */
+#ifndef HULL_PT2_H
+#define HULL_PT2_H
+
+#include "front/aten.h"
+
+struct json_t;
+
+/* pt2_expr.c: the dim of a srepr or infix text, DIM_UNKNOWN when the text is
+ * outside the grammar or depends on data. */
+dim pt2_expr(ir *m, str text);
+
+typedef struct pt2_cell {
+    aten_value value;
+    uint32_t group, version;
+    str hole;              /* a stored tensor: its weight node is made on */
+    val origin;            /*   the first read; that is `origin` */
+    bool state;            /* the run mutates it: already a graph state */
+    const char *unread;    /* why it must not be read, or NULL */
+    bool missing;          /* comes from an operator without a lowering */
+} pt2_cell;
+
+/* A storage that cells view. */
+typedef struct pt2_group {
+    uint32_t version;
+} pt2_group;
+
+typedef struct pt2 {
+    front *f;
+    graph *g;
+    ir *m;
+    pt2_cell *cells;
+    uint32_t n_cells;
+    size_t cap_cells;
+    pt2_group *groups;
+    uint32_t n_groups;
+    size_t cap_groups;
+    int64_t opset;         /* aten's, for messages */
+} pt2;
+
+typedef struct pt2_scope {
+    strmap names;           /* name -> cell */
+    struct json_t *graph;
+    int depth;
+} pt2_scope;
+
+/* ---- pt2_values.c --------------------------------------------------------- */
+
+hull_status pt2_cell_new(pt2 *p, const aten_value *v, uint32_t *out) MUST_CHECK;
+hull_status pt2_name(pt2_scope *s, str name, uint32_t cell) MUST_CHECK;
+/* The cell of `name`; refuses names that must not be read. */
+hull_status pt2_lookup(pt2 *p, const pt2_scope *s, str name, uint32_t *out)
+    MUST_CHECK;
+/* The one key and value of a union object. */
+hull_status pt2_union(struct json_t *u, const char **out_tag,
+                      struct json_t **out, const char *what) MUST_CHECK;
+/* An Argument as a value; *out_cell the cell of a single name (or UINT32_MAX),
+ * *out_missing when it depends on an operator without a lowering. */
+hull_status pt2_argument(pt2 *p, const pt2_scope *s, struct json_t *arg,
+                         aten_value *out, uint32_t *out_cell,
+                         bool *out_missing) MUST_CHECK;
+/* Name inside as_tensor, as_sym_int ... of a result; "" when it has none. */
+str pt2_result_name(struct json_t *arg);
+/* SymInt of a TensorMeta; DIM_UNKNOWN when it is not understood. */
+dim pt2_sym_int(ir *m, struct json_t *j);
+hull_dtype pt2_dtype(int64_t scalar_type); /* HULL_NONE when unknown */
+/* TensorMeta of `name` as a type; HULL_EFORMAT naming it when unfit. */
+hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
+    MUST_CHECK;
+
+/* ---- pt2_graph.c ---------------------------------------------------------- */
+
+/* Lowers all nodes of s->graph that its outputs need. */
+hull_status pt2_nodes(pt2 *p, pt2_scope *s) MUST_CHECK;
+
+/* ---- pt2_sym.c ------------------------------------------------------------ */
+
+/* _operator.*, math.*, torch.sym_*: *out_known false when there is no such. */
+hull_status pt2_sym_call(pt2 *p, str target, const aten_value *args, uint32_t n,
+                         aten_value *out, bool *out_known) MUST_CHECK;
+
+/* ---- pt2_spec.c ----------------------------------------------------------- */
+
+/* Names of the n user inputs from the module's signature: forward_arg_names
+ * and in_spec; input_0 ... when they do not tell. */
+hull_status pt2_input_names(front *f, struct json_t *graph_module, uint32_t n,
+                            str *out) MUST_CHECK;
+
+#endif
