@@ -30,7 +30,7 @@ typedef struct frame {
 typedef struct walker {
     graph *g;
     region *r;
-    list *outer;       /* values of regions around r that r uses */
+    list *outer; /* values of regions around r that r uses */
     list captures;
     frame *stack;
     size_t depth, cap;
@@ -59,7 +59,7 @@ static bool push_node(walker *w, node *n)
     }
     n->number = MARK_OPEN;
     f = &w->stack[w->depth++];
-    *f = (frame){.n = n, .first_capture = w->captures.n};
+    *f = (frame){ .n = n, .first_capture = w->captures.n };
     for (uint32_t i = 0; (b = node_body_at(n, i)) != NULL; i++)
         if (!order_region(w->g, b, &w->captures))
             return false;
@@ -120,7 +120,7 @@ static bool walk_from(walker *w, val v)
 /* Takes all nodes out of r and puts back, in order, those that are needed. */
 static bool order_region(graph *g, region *r, list *outer)
 {
-    walker w = {.g = g, .r = r, .outer = outer};
+    walker w = { .g = g, .r = r, .outer = outer };
     bool ok = true;
 
     for (node *n = r->first; n != NULL; n = n->next) {
@@ -137,14 +137,16 @@ static bool order_region(graph *g, region *r, list *outer)
 
 void graph_canonical_order(graph *g)
 {
-    list outer = {0};
+    list outer = { 0 };
 
     if (g->m->status != HULL_OK)
         return;
     graph_settle(g);
     if (order_region(g, g->body, &outer) && outer.n > 0)
-        ir_fail(g->m, fail(HULL_EINTERNAL, "graph '%.*s' uses a value of no "
-                           "region around it", STR_ARG(g->name)));
+        ir_fail(g->m, fail(HULL_EINTERNAL,
+                           "graph '%.*s' uses a value of no "
+                           "region around it",
+                           STR_ARG(g->name)));
     mem_free(outer.p);
     g->insert_before = NULL;
     g->insert_in = NULL;
@@ -205,7 +207,7 @@ static void holes_fini(holes *h)
 
 const str *graph_holes(graph *g, uint32_t *out_n)
 {
-    holes h = {0};
+    holes h = { 0 };
     str *p = NULL;
     hull_status st;
 
@@ -233,7 +235,7 @@ const str *graph_holes(graph *g, uint32_t *out_n)
 
 hull_status graph_canonical_text(buf *out, graph *g)
 {
-    holes h = {0};
+    holes h = { 0 };
     hull_status st;
 
     graph_canonical_order(g);

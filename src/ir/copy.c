@@ -44,9 +44,10 @@ static val mapped(copier *c, val old)
     val v = c->map[graph_resolve(c->from, old)];
 
     if (v == 0 && old != 0 && c->to->m->status == HULL_OK)
-        ir_fail(c->to->m, fail(HULL_EINTERNAL, "value %u of graph '%.*s' is "
-                               "used before its definition", old,
-                               STR_ARG(c->from->name)));
+        ir_fail(c->to->m, fail(HULL_EINTERNAL,
+                               "value %u of graph '%.*s' is "
+                               "used before its definition",
+                               old, STR_ARG(c->from->name)));
     return v;
 }
 
@@ -102,12 +103,12 @@ static void copy_attr(copier *c, attr *to, const attr *from, attr_kind kind,
         to->u.d = dim_copy(m, c->from->m, from->u.d);
         break;
     case ATTR_INTS:
-        to->u.ints.p = dup_words(m, from->u.ints.p,
-                                 from->u.ints.n * sizeof(int64_t));
+        to->u.ints.p =
+            dup_words(m, from->u.ints.p, from->u.ints.n * sizeof(int64_t));
         break;
     case ATTR_FLOATS:
-        to->u.floats.p = dup_words(m, from->u.floats.p,
-                                   from->u.floats.n * sizeof(double));
+        to->u.floats.p =
+            dup_words(m, from->u.floats.p, from->u.floats.n * sizeof(double));
         break;
     case ATTR_STRS:
         s = arena_array(&m->a, from->u.strs.n, sizeof(*s));
@@ -129,8 +130,7 @@ static void copy_attr(copier *c, attr *to, const attr *from, attr_kind kind,
         to->u.t = from->u.t == NULL ? NULL : copy_literal(m, from->u.t);
         break;
     case ATTR_GRAPH:
-        to->u.g = from->u.g == NULL ? NULL
-                                    : copy_region(c, from->u.g, owner);
+        to->u.g = from->u.g == NULL ? NULL : copy_region(c, from->u.g, owner);
         break;
     }
 }
@@ -199,7 +199,7 @@ static region *copy_region(copier *c, const region *from, node *owner)
 
 graph *graph_copy(ir *to, const graph *g, str name)
 {
-    copier c = {.from = g};
+    copier c = { .from = g };
 
     c.to = graph_new(to, name);
     if (c.to == NULL)
@@ -220,7 +220,7 @@ graph *graph_copy(ir *to, const graph *g, str name)
 
 void graph_copy_node(graph *to, const graph *from, const node *n, val *map)
 {
-    copier c = {to, from, map};
+    copier c = { to, from, map };
     region *r = to->insert_in != NULL ? to->insert_in : to->body;
 
     copy_node(&c, n, r, to->insert_before);
@@ -229,7 +229,7 @@ void graph_copy_node(graph *to, const graph *from, const node *n, val *map)
 void graph_inline(graph *to, const graph *from, const val *args, val *results)
 {
     val *map = mem_calloc(from->n_values, sizeof(*map));
-    copier c = {to, from, map};
+    copier c = { to, from, map };
 
     if (map == NULL) {
         ignore(ir_oom(to->m, from->n_values * sizeof(*map))); /* sticky */

@@ -18,8 +18,8 @@
 
 #include <string.h>
 
-#define MAX_NESTING 24   /* atoms within atoms */
-#define MAX_SIZE 1024    /* nodes of one expression as a tree */
+#define MAX_NESTING 24 /* atoms within atoms */
+#define MAX_SIZE 1024  /* nodes of one expression as a tree */
 #define MAX_ENTRIES (1u << 24)
 
 /* ---- the table ----------------------------------------------------------- */
@@ -36,7 +36,7 @@ static dim_entry *entry_of(const ir *m, dim d)
 
 uint64_t dim_index(dim d)
 {
-    return (uint64_t)-(d + 2);
+    return (uint64_t) - (d + 2);
 }
 
 const dim_node *dim_get(const ir *m, dim d)
@@ -70,7 +70,7 @@ void dims_fini(ir *m)
 
 static uint64_t node_hash(const dim_node *n)
 {
-    int64_t w[4] = {n->op, n->a, n->b, n->value};
+    int64_t w[4] = { n->op, n->a, n->b, n->value };
 
     return hash64(w, sizeof(w));
 }
@@ -249,7 +249,7 @@ static dim fail_dim(ir *m, size_t size)
 static dim intern(ir *m, const dim_node *n)
 {
     struct dim_table *t = m->dims;
-    dim_entry *e, probe = {.node = *n};
+    dim_entry *e, probe = { .node = *n };
     uint32_t self = t->n;
     size_t s;
 
@@ -270,8 +270,8 @@ static dim intern(ir *m, const dim_node *n)
     if (probe.nesting > MAX_NESTING || probe.size > MAX_SIZE ||
         t->n >= MAX_ENTRIES)
         return DIM_UNKNOWN;
-    if (mem_grow(&t->entries, &t->cap, (size_t)t->n + 1,
-                 sizeof(*t->entries)) != HULL_OK)
+    if (mem_grow(&t->entries, &t->cap, (size_t)t->n + 1, sizeof(*t->entries)) !=
+        HULL_OK)
         return fail_dim(m, sizeof(*e));
     e = arena_memdup(&m->a, &probe, sizeof(probe));
     if (e == NULL || !find_canon(m, e, self))
@@ -283,7 +283,7 @@ static dim intern(ir *m, const dim_node *n)
 
 dim dim_int(ir *m, int64_t v)
 {
-    dim_node n = {.op = DIM_INT, .value = v};
+    dim_node n = { .op = DIM_INT, .value = v };
 
     return v >= 0 ? v : intern(m, &n);
 }
@@ -308,7 +308,7 @@ bool dim_is_int(const ir *m, dim d, int64_t *out)
 dim dim_sym(ir *m, str name)
 {
     struct dim_table *t = m->dims;
-    dim_node n = {.op = DIM_SYM, .max = INT64_MAX};
+    dim_node n = { .op = DIM_SYM, .max = INT64_MAX };
     uint32_t i;
     dim d;
 
@@ -335,7 +335,7 @@ dim dim_fresh(ir *m, const char *hint)
     uint32_t i = 0, seen;
     str h = str_of(hint);
     char name[80];
-    str s = {name, 0};
+    str s = { name, 0 };
 
     if (m->status != HULL_OK)
         return DIM_UNKNOWN;
@@ -387,7 +387,7 @@ bool dim_eq(const ir *m, dim a, dim b)
 
 static bool same_factors(const ir *m, const dim_term *a, const dim_term *b)
 {
-    bool used[DIM_MAX_FACTORS] = {false};
+    bool used[DIM_MAX_FACTORS] = { false };
 
     if (a->n != b->n)
         return false;
@@ -439,7 +439,7 @@ static bool poly_add_scaled(const ir *m, dim_poly *p, const dim_poly *q,
         if (!mul_i64(&t.coef, t.coef, k) || !poly_add_term(m, p, &t))
             return false;
     }
-    t = (dim_term){.n = 0};
+    t = (dim_term){ .n = 0 };
     return mul_i64(&t.coef, q->constant, k) && poly_add_term(m, p, &t);
 }
 
@@ -456,13 +456,13 @@ static bool term_mul(dim_term *out, const dim_term *a, const dim_term *b)
 /* The i-th term, the constant after the others. */
 static dim_term term_at(const dim_poly *p, uint32_t i)
 {
-    return i < p->n ? p->term[i] : (dim_term){.coef = p->constant};
+    return i < p->n ? p->term[i] : (dim_term){ .coef = p->constant };
 }
 
 static bool poly_mul(const ir *m, dim_poly *out, const dim_poly *a,
                      const dim_poly *b)
 {
-    *out = (dim_poly){.n = 0};
+    *out = (dim_poly){ .n = 0 };
     for (uint32_t i = 0; i <= a->n; i++) {
         for (uint32_t k = 0; k <= b->n; k++) {
             dim_term x = term_at(a, i), y = term_at(b, k), t;
@@ -479,7 +479,7 @@ static bool poly_mul(const ir *m, dim_poly *out, const dim_poly *a,
 /* A product node back to a term. */
 static dim_term term_of(const ir *m, dim d)
 {
-    dim_term t = {.coef = 1};
+    dim_term t = { .coef = 1 };
     dim rev[DIM_MAX_FACTORS + 1];
     uint32_t n = 0;
     const dim_node *p = dim_get(m, d);
@@ -505,7 +505,7 @@ bool dim_to_poly(const ir *m, dim_poly *p, dim d)
     uint32_t n = 0;
     const dim_node *s = dim_get(m, d);
 
-    *p = (dim_poly){.n = 0};
+    *p = (dim_poly){ .n = 0 };
     if (d == DIM_UNKNOWN || (d < 0 && s == NULL))
         return false;
     for (; s != NULL && s->op == DIM_ADD && n < DIM_MAX_TERMS;
@@ -525,7 +525,7 @@ bool dim_to_poly(const ir *m, dim_poly *p, dim d)
 
 static dim node2(ir *m, dim_op op, dim a, dim b)
 {
-    dim_node n = {.op = op, .a = a, .b = b};
+    dim_node n = { .op = op, .a = a, .b = b };
 
     if (a == DIM_UNKNOWN || b == DIM_UNKNOWN)
         return DIM_UNKNOWN;
@@ -610,9 +610,9 @@ static int64_t floor_div(int64_t a, int64_t b)
 static bool term_div(const ir *m, dim_term *q, const dim_term *t,
                      const dim_term *d)
 {
-    bool used[DIM_MAX_FACTORS] = {false};
+    bool used[DIM_MAX_FACTORS] = { false };
 
-    *q = (dim_term){.n = 0};
+    *q = (dim_term){ .n = 0 };
     if (d->coef == 0 || d->coef == -1 || t->coef % d->coef != 0)
         return false;
     q->coef = t->coef / d->coef;
@@ -639,7 +639,7 @@ static bool exact_div(const ir *m, dim_poly *q, const dim_poly *a,
     dim_poly rest = *a, part, one;
     dim_term lead = term_at(b, 0);
 
-    *q = (dim_poly){.n = 0};
+    *q = (dim_poly){ .n = 0 };
     for (int step = 0; step < DIM_MAX_TERMS; step++) {
         dim_term t;
         uint32_t i = 0;
@@ -656,7 +656,7 @@ static bool exact_div(const ir *m, dim_poly *q, const dim_poly *a,
         }
         if (!poly_add_term(m, q, &t))
             return false;
-        one = (dim_poly){.n = 0};
+        one = (dim_poly){ .n = 0 };
         if (!poly_add_term(m, &one, &t) || !poly_mul(m, &part, &one, b) ||
             !poly_add_scaled(m, &rest, &part, -1))
             return false;
@@ -668,7 +668,7 @@ static bool exact_div(const ir *m, dim_poly *q, const dim_poly *a,
 static bool split_int(const ir *m, dim_poly *q, dim_poly *r, const dim_poly *a,
                       int64_t b)
 {
-    *q = *r = (dim_poly){.n = 0};
+    *q = *r = (dim_poly){ .n = 0 };
     for (uint32_t i = 0; i <= a->n; i++) {
         dim_term t = term_at(a, i), k = t;
 
@@ -681,10 +681,10 @@ static bool split_int(const ir *m, dim_poly *q, dim_poly *r, const dim_poly *a,
 }
 
 /* Splits off the terms that the product b divides. */
-static bool split_term(const ir *m, dim_poly *q, dim_poly *r,
-                       const dim_poly *a, const dim_term *b)
+static bool split_term(const ir *m, dim_poly *q, dim_poly *r, const dim_poly *a,
+                       const dim_term *b)
 {
-    *q = *r = (dim_poly){.n = 0};
+    *q = *r = (dim_poly){ .n = 0 };
     for (uint32_t i = 0; i <= a->n; i++) {
         dim_term t = term_at(a, i), k;
 
@@ -762,7 +762,7 @@ static dim div_int(ir *m, const dim_poly *a, int64_t b)
 
 static bool negated(const ir *m, dim_poly *p)
 {
-    dim_poly q = {.n = 0};
+    dim_poly q = { .n = 0 };
     bool ok = poly_add_scaled(m, &q, p, -1);
 
     *p = q;
@@ -788,10 +788,9 @@ dim dim_div(ir *m, dim a, dim b)
         return 0;
     if (exact_div(m, &q, &p, &d))
         return from_poly(m, &q);
-    q = (dim_poly){.n = 0};
+    q = (dim_poly){ .n = 0 };
     r = p;
-    if (d.n == 1 && d.constant == 0 &&
-        !split_term(m, &q, &r, &p, &d.term[0]))
+    if (d.n == 1 && d.constant == 0 && !split_term(m, &q, &r, &p, &d.term[0]))
         return DIM_UNKNOWN;
     return dim_add(m, from_poly(m, &q),
                    node2(m, DIM_DIV, from_poly(m, &r), from_poly(m, &d)));
@@ -835,8 +834,7 @@ dim dim_mod(ir *m, dim a, dim b)
     if (is_zero(&p) || exact_div(m, &q, &p, &d))
         return 0;
     r = p;
-    if (d.n == 1 && d.constant == 0 &&
-        !split_term(m, &q, &r, &p, &d.term[0]))
+    if (d.n == 1 && d.constant == 0 && !split_term(m, &q, &r, &p, &d.term[0]))
         return DIM_UNKNOWN;
     return node2(m, DIM_MOD, from_poly(m, &r), from_poly(m, &d));
 }
@@ -887,7 +885,7 @@ dim dim_bcast(ir *m, dim a, dim b)
         return a;
     if (a >= 0 && b >= 0)
         return DIM_UNKNOWN; /* two sizes that do not fit */
-    if (a >= 0) /* the other one is 1 or the same */
+    if (a >= 0)             /* the other one is 1 or the same */
         return a;
     if (b >= 0)
         return b;

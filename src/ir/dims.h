@@ -26,9 +26,9 @@ typedef struct dim_poly {
 
 typedef struct dim_entry {
     dim_node node;
-    dim canon;           /* the representative of all that dim_eq it */
+    dim canon; /* the representative of all that dim_eq it */
     uint32_t nesting, size;
-    const int64_t *key;  /* of a representative */
+    const int64_t *key; /* of a representative */
     uint32_t n_key;
 } dim_entry;
 
@@ -38,8 +38,8 @@ struct dim_table {
     size_t cap;
     uint32_t *by_node, *by_key; /* entry number + 1, 0 = free */
     size_t cap_hash;
-    strmap symbols;      /* name -> entry number */
-    strmap hints;        /* dim_fresh: the next number to try */
+    strmap symbols; /* name -> entry number */
+    strmap hints;   /* dim_fresh: the next number to try */
 };
 
 uint64_t dim_index(dim d); /* entry number of a dim below DIM_UNKNOWN */

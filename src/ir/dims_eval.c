@@ -16,7 +16,7 @@ typedef struct range {
     int64_t min, max; /* INT64_MIN, INT64_MAX: unbounded */
 } range;
 
-static const range everything = {INT64_MIN, INT64_MAX};
+static const range everything = { INT64_MIN, INT64_MAX };
 
 static bool is_inf(int64_t v)
 {
@@ -67,7 +67,7 @@ static int64_t bound_div(int64_t a, int64_t b)
 
 static range hull_of(const int64_t *v, int n)
 {
-    range r = {v[0], v[0]};
+    range r = { v[0], v[0] };
 
     for (int i = 1; i < n; i++) {
         r.min = v[i] < r.min ? v[i] : r.min;
@@ -78,8 +78,8 @@ static range hull_of(const int64_t *v, int n)
 
 static range corners(range a, range b, int64_t (*f)(int64_t, int64_t))
 {
-    int64_t v[4] = {f(a.min, b.min), f(a.min, b.max), f(a.max, b.min),
-                    f(a.max, b.max)};
+    int64_t v[4] = { f(a.min, b.min), f(a.min, b.max), f(a.max, b.min),
+                     f(a.max, b.max) };
 
     return hull_of(v, 4);
 }
@@ -90,7 +90,7 @@ static range range_mod(range a, range b)
         return everything;
     if (a.min >= 0 && a.max < b.min)
         return a;
-    return (range){0, b.max == INT64_MAX ? b.max : b.max - 1};
+    return (range){ 0, b.max == INT64_MAX ? b.max : b.max - 1 };
 }
 
 static range range_of(const ir *m, dim d)
@@ -99,18 +99,18 @@ static range range_of(const ir *m, dim d)
     range a, b;
 
     if (d >= 0)
-        return (range){d, d};
+        return (range){ d, d };
     if (n == NULL)
         return everything;
     if (n->op == DIM_INT)
-        return (range){n->value, n->value};
+        return (range){ n->value, n->value };
     if (n->op == DIM_SYM)
-        return (range){n->min, n->max};
+        return (range){ n->min, n->max };
     a = range_of(m, n->a);
     b = range_of(m, n->b);
     switch (n->op) {
     case DIM_ADD:
-        return (range){bound_add(a.min, b.min), bound_add(a.max, b.max)};
+        return (range){ bound_add(a.min, b.min), bound_add(a.max, b.max) };
     case DIM_MUL:
         return corners(a, b, bound_mul);
     case DIM_DIV:
@@ -125,14 +125,14 @@ static range range_of(const ir *m, dim d)
             b.min = 1;
         return range_mod(a, b);
     case DIM_MIN:
-        return (range){a.min < b.min ? a.min : b.min,
-                       a.max < b.max ? a.max : b.max};
+        return (range){ a.min < b.min ? a.min : b.min,
+                        a.max < b.max ? a.max : b.max };
     case DIM_MAX:
-        return (range){a.min > b.min ? a.min : b.min,
-                       a.max > b.max ? a.max : b.max};
+        return (range){ a.min > b.min ? a.min : b.min,
+                        a.max > b.max ? a.max : b.max };
     case DIM_BCAST:
-        return (range){a.min < b.min ? a.min : b.min,
-                       a.max > b.max ? a.max : b.max};
+        return (range){ a.min < b.min ? a.min : b.min,
+                        a.max > b.max ? a.max : b.max };
     case DIM_INT:
     case DIM_SYM:
         break;
@@ -154,7 +154,7 @@ hull_status dim_env_init(dim_env *e, const ir *m)
 {
     uint32_t n = dim_n_nodes(m);
 
-    *e = (dim_env){.m = m};
+    *e = (dim_env){ .m = m };
     e->values = mem_calloc(n, sizeof(*e->values));
     if (e->values == NULL)
         return fail_oom(n * sizeof(*e->values));
@@ -168,7 +168,7 @@ void dim_env_fini(dim_env *e)
     if (e == NULL)
         return;
     mem_free(e->values);
-    *e = (dim_env){0};
+    *e = (dim_env){ 0 };
 }
 
 void dim_env_clear(dim_env *e)
@@ -200,8 +200,8 @@ static hull_status eval_overflow(const dim_env *e, dim d)
 static hull_status eval_bcast(int64_t *out, int64_t a, int64_t b)
 {
     if (a != 1 && b != 1 && a != b)
-        return fail(HULL_ESHAPE, "sizes %" PRId64 " and %" PRId64
-                    " do not broadcast", a, b);
+        return fail(HULL_ESHAPE,
+                    "sizes %" PRId64 " and %" PRId64 " do not broadcast", a, b);
     *out = a == 1 ? b : a;
     return HULL_OK;
 }
@@ -223,8 +223,7 @@ static hull_status eval_op(int64_t *out, const dim_env *e, dim d, int64_t a,
     case DIM_MOD:
         ok = b != 0 && !(a == INT64_MIN && b == -1);
         if (ok)
-            *out = n->op == DIM_DIV ? floor_div(a, b)
-                                    : a - b * floor_div(a, b);
+            *out = n->op == DIM_DIV ? floor_div(a, b) : a - b * floor_div(a, b);
         break;
     case DIM_MIN:
         *out = a < b ? a : b;
@@ -317,11 +316,13 @@ static hull_status bind_symbol(dim_env *e, dim sym, int64_t size,
         return fail(HULL_EINTERNAL, "size '%.*s' is newer than its environment",
                     STR_ARG(n->name));
     if (size < n->min)
-        return fail(HULL_ESHAPE, "%s is %" PRId64 ", but '%.*s' is at least %"
-                    PRId64, what, size, STR_ARG(n->name), n->min);
+        return fail(HULL_ESHAPE,
+                    "%s is %" PRId64 ", but '%.*s' is at least %" PRId64, what,
+                    size, STR_ARG(n->name), n->min);
     if (size > n->max)
-        return fail(HULL_ESHAPE, "%s is %" PRId64 ", but '%.*s' is at most %"
-                    PRId64, what, size, STR_ARG(n->name), n->max);
+        return fail(HULL_ESHAPE,
+                    "%s is %" PRId64 ", but '%.*s' is at most %" PRId64, what,
+                    size, STR_ARG(n->name), n->max);
     e->values[dim_index(sym)] = size;
     return HULL_OK;
 }
@@ -376,9 +377,10 @@ static hull_status bind_linear(dim_env *e, dim d, dim sym, int64_t size,
     if (c == 0)
         return not_linear(e, sym, what);
     if ((c == -1 && rest == INT64_MIN) || rest % c != 0)
-        return fail(HULL_ESHAPE, "%s is %" PRId64 ", which is %" PRId64
-                    " * %.*s + %" PRId64 " for no integer", what, size, c,
-                    STR_ARG(n->name), k);
+        return fail(HULL_ESHAPE,
+                    "%s is %" PRId64 ", which is %" PRId64 " * %.*s + %" PRId64
+                    " for no integer",
+                    what, size, c, STR_ARG(n->name), k);
     return bind_symbol(e, sym, rest / c, what);
 }
 
@@ -557,7 +559,7 @@ static void print_dim(const printer *p, dim d)
 
 void dim_print_with(buf *b, const ir *m, dim d, dim_sym_fn *fn, void *user)
 {
-    printer p = {b, m, fn, user};
+    printer p = { b, m, fn, user };
 
     print_dim(&p, d);
 }

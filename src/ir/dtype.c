@@ -20,8 +20,8 @@ static const struct dtype_row {
     uint32_t bits;
     enum kind kind;
 } rows[] = {
-    [HULL_NONE] = {"none", 0, KIND_NONE},
-#define DTYPE(e, name, bits, kind) [e] = {name, bits, KIND_##kind},
+    [HULL_NONE] = { "none", 0, KIND_NONE },
+#define DTYPE(e, name, bits, kind) [e] = { name, bits, KIND_##kind },
 #include "ir/dtypes.def"
 #undef DTYPE
 };
@@ -40,15 +40,15 @@ typedef struct float_format {
 } float_format;
 
 static const float_format formats[] = {
-    [HULL_F64] = {11, 52, 1023, SPECIAL_IEEE},
-    [HULL_F32] = {8, 23, 127, SPECIAL_IEEE},
-    [HULL_F16] = {5, 10, 15, SPECIAL_IEEE},
-    [HULL_BF16] = {8, 7, 127, SPECIAL_IEEE},
-    [HULL_F8E4M3FN] = {4, 3, 7, SPECIAL_FN},
-    [HULL_F8E4M3FNUZ] = {4, 3, 8, SPECIAL_FNUZ},
-    [HULL_F8E5M2] = {5, 2, 15, SPECIAL_IEEE},
-    [HULL_F8E5M2FNUZ] = {5, 2, 16, SPECIAL_FNUZ},
-    [HULL_F4E2M1] = {2, 1, 1, SPECIAL_NONE},
+    [HULL_F64] = { 11, 52, 1023, SPECIAL_IEEE },
+    [HULL_F32] = { 8, 23, 127, SPECIAL_IEEE },
+    [HULL_F16] = { 5, 10, 15, SPECIAL_IEEE },
+    [HULL_BF16] = { 8, 7, 127, SPECIAL_IEEE },
+    [HULL_F8E4M3FN] = { 4, 3, 7, SPECIAL_FN },
+    [HULL_F8E4M3FNUZ] = { 4, 3, 8, SPECIAL_FNUZ },
+    [HULL_F8E5M2] = { 5, 2, 15, SPECIAL_IEEE },
+    [HULL_F8E5M2FNUZ] = { 5, 2, 16, SPECIAL_FNUZ },
+    [HULL_F4E2M1] = { 2, 1, 1, SPECIAL_NONE },
 };
 
 static const struct dtype_row *row_of(hull_dtype dt)
@@ -112,15 +112,15 @@ bool dtype_bytes(uint64_t *out, hull_dtype dt, uint64_t n)
 
 /* The set of values of a float type, as far as inclusion needs it. */
 typedef struct value_set {
-    int precision;  /* significant bits */
-    int min_exp;    /* the smallest positive value is 2^min_exp */
+    int precision; /* significant bits */
+    int min_exp;   /* the smallest positive value is 2^min_exp */
     double max;
     bool inf, nan, negative, zero, negative_zero;
 } value_set;
 
 static value_set set_of(hull_dtype dt)
 {
-    value_set s = {1, -127, 0x1p127, false, true, false, false, false};
+    value_set s = { 1, -127, 0x1p127, false, true, false, false, false };
     const float_format *f;
     int top;
 
@@ -378,8 +378,8 @@ static void store_bits(uint32_t bits, void *p, uint64_t i, uint64_t u)
     if (bits == 4) {
         unsigned shift = (unsigned)(i % 2) * 4;
 
-        b[i / 2] = (uint8_t)((b[i / 2] & ~(15u << shift)) |
-                             (unsigned)(u & 15u) << shift);
+        b[i / 2] = (uint8_t)((b[i / 2] & ~(15u << shift)) | (unsigned)(u & 15u)
+                                                                << shift);
         return;
     }
     memcpy(b + i * (bits / 8), &u, bits / 8);

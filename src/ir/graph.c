@@ -4,7 +4,7 @@
  * graph.c - the structure: irs, graphs, regions, the value table with its
  * aliases, walking, uses and removal. Nodes, regions and types live in the
  * ir's arena; a graph's value table and state list are heap arrays, because
- * they grow. build.c makes nodes, copy.c copies graphs.
+ * they grow. node.c makes nodes, copy.c copies graphs.
  */
 #include "ir/ir_private.h"
 
@@ -69,13 +69,13 @@ str ir_str(ir *m, str s)
     char *p;
 
     if (s.n == 0)
-        return (str){"", 0};
+        return (str){ "", 0 };
     p = arena_strndup(&m->a, s.p, s.n);
     if (p == NULL) {
         ignore(ir_oom(m, s.n)); /* sticky in the ir */
-        return (str){"", 0};
+        return (str){ "", 0 };
     }
-    return (str){p, s.n};
+    return (str){ p, s.n };
 }
 
 graph *ir_find(const ir *m, str name)
@@ -114,7 +114,7 @@ graph *graph_new(ir *m, str name)
     }
     g->m = m;
     g->name = ir_str(m, name);
-    g->backend = (str){"", 0};
+    g->backend = (str){ "", 0 };
     g->body = region_new(g, NULL);
     g->n_values = 1; /* the none value */
     if (m->status != HULL_OK)
@@ -143,7 +143,7 @@ val value_new(graph *g, node *def, region *scope, uint32_t index, str name)
         return 0;
     }
     v = &g->values[g->n_values];
-    *v = (value){.def = def, .scope = scope, .index = index};
+    *v = (value){ .def = def, .scope = scope, .index = index };
     v->name = ir_str(g->m, name);
     return g->n_values++;
 }
@@ -196,9 +196,10 @@ void graph_result(graph *g, val v)
         return;
     r = current(g);
     if (v == 0 || v >= g->n_values) {
-        ir_fail(g->m, fail(HULL_EINVAL, "result %u of graph '%.*s' is value %u "
-                           "of %u", r->n_results, STR_ARG(g->name), v,
-                           g->n_values));
+        ir_fail(g->m, fail(HULL_EINVAL,
+                           "result %u of graph '%.*s' is value %u "
+                           "of %u",
+                           r->n_results, STR_ARG(g->name), v, g->n_values));
         return;
     }
     push_val(g->m, &r->results, &r->n_results, &r->cap_results, v);
@@ -448,8 +449,7 @@ void graph_settle(graph *g)
     settle_vals(g, g->body->results, g->body->n_results);
 }
 
-static void count_vals(const graph *g, uint32_t *uses, const val *p,
-                       uint32_t n)
+static void count_vals(const graph *g, uint32_t *uses, const val *p, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         uses[graph_resolve(g, p[i])]++;
@@ -477,8 +477,7 @@ uint32_t *graph_uses(graph *g)
     return uses;
 }
 
-static void need_vals(const graph *g, uint8_t *needed, const val *p,
-                      uint32_t n)
+static void need_vals(const graph *g, uint8_t *needed, const val *p, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         needed[graph_resolve(g, p[i])] = 1;
@@ -532,7 +531,7 @@ bool literal_finish(literal *l)
 {
     uint64_t n = 1;
     digester d;
-    uint32_t head[2] = {(uint32_t)l->dtype, l->rank};
+    uint32_t head[2] = { (uint32_t)l->dtype, l->rank };
 
     for (uint32_t i = 0; i < l->rank; i++)
         if (l->shape[i] < 0 || !mul_u64(&n, n, (uint64_t)l->shape[i]))

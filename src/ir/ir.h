@@ -450,7 +450,9 @@ const literal *ir_pinned(const ir *m, const digest *d); /* NULL when absent */
  * Linear time; needs no graph isomorphism because results and operands are
  * ordered. */
 void graph_canonical_order(graph *g);
-/* Names of the holes (weight nodes) in canonical order of first use; arena. */
+/* Names of the holes by number, as the canonical text counts them: initial
+ * values of states in parameter order, then weight nodes in order of first
+ * use. Arena. g is put in canonical order. */
 const str *graph_holes(graph *g, uint32_t *out_n);
 /* The canonical text: parameters and results with their types, values and
  * symbolic dims renumbered by first use, holes as numbers, no names. Equal

@@ -16,7 +16,7 @@
 
 void lex_init(lexer *x, str text, ir *m)
 {
-    *x = (lexer){.text = text, .line = 1, .m = m};
+    *x = (lexer){ .text = text, .line = 1, .m = m };
 }
 
 static char peek(const lexer *x, size_t ahead)
@@ -167,7 +167,7 @@ static hull_status lex_quoted(lexer *x)
     if (x->at >= x->text.n || peek(x, 0) != '"')
         return lex_fail(x, "a string is not closed on its line");
     x->tok.kind = TOK_STRING;
-    x->tok.text = (str){x->text.p + start, x->at - start};
+    x->tok.text = (str){ x->text.p + start, x->at - start };
     x->at++;
     if (plain)
         return HULL_OK;
@@ -181,7 +181,7 @@ static hull_status lex_quoted(lexer *x)
             return lex_fail(x, "a string has an unknown escape");
     }
     x->at++;
-    x->tok.text = (str){p, n};
+    x->tok.text = (str){ p, n };
     return HULL_OK;
 }
 
@@ -191,9 +191,9 @@ hull_status lex_next(lexer *x)
     char c;
 
     skip_space(x);
-    *t = (token){.off = x->at, .line = x->line};
+    *t = (token){ .off = x->at, .line = x->line };
     t->column = (uint32_t)(x->at - x->line_start) + 1;
-    t->text = (str){x->text.p + x->at, 0};
+    t->text = (str){ x->text.p + x->at, 0 };
     if (x->at >= x->text.n)
         return HULL_OK;
     c = peek(x, 0);
@@ -223,7 +223,7 @@ hull_status lex_next(lexer *x)
     }
     t->text.n = x->at - t->off;
     if (t->kind == TOK_DIGEST)
-        t->text = (str){t->text.p + 1, t->text.n - 1};
+        t->text = (str){ t->text.p + 1, t->text.n - 1 };
     return HULL_OK;
 }
 
@@ -239,7 +239,7 @@ bool lex_is_word(const lexer *x, const char *word)
 
 hull_status lex_skip(lexer *x, char c)
 {
-    char wanted[4] = {'\'', c, '\'', '\0'};
+    char wanted[4] = { '\'', c, '\'', '\0' };
 
     if (!lex_is(x, c))
         return lex_wanted(x, wanted);

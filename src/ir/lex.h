@@ -11,21 +11,21 @@
 typedef enum tok_kind {
     TOK_END,
     TOK_IDENT,
-    TOK_INT,     /* decimal digits */
-    TOK_FLOAT,   /* digits with a point or an exponent, no sign */
-    TOK_HEX,     /* 0x... */
-    TOK_STRING,  /* text is what the quotes contain, escapes undone */
-    TOK_DIGEST,  /* '#' and hex digits; text is the digits */
-    TOK_ARROW,   /* -> */
-    TOK_DOTS,    /* .. */
-    TOK_PUNCT    /* one character, in `c` */
+    TOK_INT,    /* decimal digits */
+    TOK_FLOAT,  /* digits with a point or an exponent, no sign */
+    TOK_HEX,    /* 0x... */
+    TOK_STRING, /* text is what the quotes contain, escapes undone */
+    TOK_DIGEST, /* '#' and hex digits; text is the digits */
+    TOK_ARROW,  /* -> */
+    TOK_DOTS,   /* .. */
+    TOK_PUNCT   /* one character, in `c` */
 } tok_kind;
 
 typedef struct token {
     tok_kind kind;
     char c;
     str text;
-    size_t off;       /* where it starts */
+    size_t off; /* where it starts */
     uint32_t line, column;
 } token;
 
@@ -33,8 +33,8 @@ typedef struct lexer {
     str text;
     size_t at, line_start;
     uint32_t line;
-    token tok;        /* the current token */
-    ir *m;            /* strings with escapes go to its arena */
+    token tok; /* the current token */
+    ir *m;     /* strings with escapes go to its arena */
 } lexer;
 
 void lex_init(lexer *x, str text, ir *m);
@@ -65,7 +65,7 @@ hull_status parse_type(lexer *x, type *out) MUST_CHECK;
 typedef struct element {
     token tok;
     bool negative;
-    uint64_t nan;     /* bits of nan(0x...) */
+    uint64_t nan; /* bits of nan(0x...) */
     bool has_nan;
 } element;
 
@@ -85,17 +85,17 @@ typedef struct parser {
     ir *m;
     const ir *pins;
     graph *g;
-    region *r;         /* where nodes go */
-    strmap values;     /* text of a value -> its id */
-    raw_literal lit;   /* of the node being read */
+    region *r;       /* where nodes go */
+    strmap values;   /* text of a value -> its id */
+    raw_literal lit; /* of the node being read */
     uint32_t depth;
 } parser;
 
 /* '{' name '=' value ... '}' */
 hull_status parse_attrs(parser *p, node *n) MUST_CHECK;
 /* Makes the attribute of p->lit, once the node's types are known. */
-hull_status parse_literal_finish(parser *p, node *n, const type *first)
-    MUST_CHECK;
+hull_status parse_literal_finish(parser *p, node *n,
+                                 const type *first) MUST_CHECK;
 /* parse.c */
 hull_status parse_body(parser *p, node *n, const char *attr) MUST_CHECK;
 

@@ -44,7 +44,7 @@ static hull_status parse_val(parser *p, str *out)
 {
     size_t end = p->x.tok.off + 1;
 
-    *out = (str){"", 0};
+    *out = (str){ "", 0 };
     if (!lex_is(&p->x, '%'))
         return lex_wanted(&p->x, "a value");
     TRY(lex_next(&p->x));
@@ -66,8 +66,10 @@ static hull_status parse_use(parser *p, val *out)
         return fail(HULL_EFORMAT, "line %u column %u: %%%.*s is not defined",
                     at.line, at.column, STR_ARG(name));
     if (!region_inside(p->r, p->g->values[*out].scope))
-        return fail(HULL_EFORMAT, "line %u column %u: %%%.*s is not visible "
-                    "here", at.line, at.column, STR_ARG(name));
+        return fail(HULL_EFORMAT,
+                    "line %u column %u: %%%.*s is not visible "
+                    "here",
+                    at.line, at.column, STR_ARG(name));
     return HULL_OK;
 }
 
@@ -107,7 +109,7 @@ static hull_status parse_state(parser *p, pendings *s, uint32_t param)
     TRY(lex_word(&p->x, "state"));
     TRY(lex_string(&p->x, &initial));
     TRY(mem_grow(&s->p, &s->cap, (size_t)s->n + 1, sizeof(*s->p)));
-    s->p[s->n++] = (pending){initial, param, false};
+    s->p[s->n++] = (pending){ initial, param, false };
     return HULL_OK;
 }
 
@@ -126,7 +128,7 @@ static hull_status parse_params(parser *p, pendings *s)
         TRY(parse_val(p, &name));
         TRY(lex_skip(&p->x, ':'));
         TRY(parse_type(&p->x, &t));
-        v = graph_param(p->g, (str){"", 0}, &t);
+        v = graph_param(p->g, (str){ "", 0 }, &t);
         TRY(ir_status(p->m));
         TRY(define(p, &at, name, v));
         TRY(parse_state(p, s, index));
@@ -282,7 +284,7 @@ static hull_status type_clash(parser *p, const outs *o, uint32_t i,
                               const type *found)
 {
     char texts[2][200];
-    const type *t[2] = {found, &o->types[i]};
+    const type *t[2] = { found, &o->types[i] };
 
     for (int k = 0; k < 2; k++) {
         buf b;
@@ -292,9 +294,11 @@ static hull_status type_clash(parser *p, const outs *o, uint32_t i,
         snprintf(texts[k], sizeof(texts[k]), "%.*s", STR_ARG(buf_view(&b)));
         buf_fini(&b);
     }
-    return fail(HULL_EFORMAT, "line %u column %u: %%%.*s has type %s, %s is "
-                "written", o->at[i].line, o->at[i].column, STR_ARG(o->names[i]),
-                texts[0], texts[1]);
+    return fail(HULL_EFORMAT,
+                "line %u column %u: %%%.*s has type %s, %s is "
+                "written",
+                o->at[i].line, o->at[i].column, STR_ARG(o->names[i]), texts[0],
+                texts[1]);
 }
 
 static hull_status check_types(parser *p, const node *n, const outs *o)
@@ -307,8 +311,7 @@ static hull_status check_types(parser *p, const node *n, const outs *o)
     return HULL_OK;
 }
 
-static hull_status parse_node_rest(parser *p, const token *at, node *n,
-                                   outs *o)
+static hull_status parse_node_rest(parser *p, const token *at, node *n, outs *o)
 {
     const op_info *info = op_get(n->op);
     hull_status st;
@@ -319,9 +322,10 @@ static hull_status parse_node_rest(parser *p, const token *at, node *n,
     TRY(parse_types(p, o));
     TRY(parse_literal_finish(p, n, o->n_types > 0 ? &o->types[0] : NULL));
     if (info->n_out >= 0 && (uint32_t)info->n_out != o->n)
-        return fail(HULL_EFORMAT, "line %u column %u: op '%s' has %d results, "
-                    "%u are named", at->line, at->column, info->name,
-                    info->n_out, o->n);
+        return fail(HULL_EFORMAT,
+                    "line %u column %u: op '%s' has %d results, "
+                    "%u are named",
+                    at->line, at->column, info->name, info->n_out, o->n);
     if (info->n_out < 0)
         node_outputs(p->g, n, o->n);
     for (uint32_t i = 0; i < o->n_types; i++)
@@ -338,13 +342,13 @@ static hull_status parse_node_rest(parser *p, const token *at, node *n,
 static hull_status parse_node(parser *p)
 {
     raw_literal outer = p->lit;
-    outs o = {0};
+    outs o = { 0 };
     token at = p->x.tok;
     hull_status st;
     str op;
     node *n;
 
-    p->lit = (raw_literal){0};
+    p->lit = (raw_literal){ 0 };
     TRY_OUT(parse_outs(p, &o));
     at = p->x.tok;
     TRY_OUT(lex_ident(&p->x, &op));
@@ -458,7 +462,7 @@ static hull_status parse_graph_rest(parser *p, pendings *s)
 
 static hull_status parse_graph(parser *p)
 {
-    pendings s = {0};
+    pendings s = { 0 };
     hull_status st;
     str name;
 
@@ -466,21 +470,20 @@ static hull_status parse_graph(parser *p)
     TRY(lex_skip(&p->x, '@'));
     TRY(parse_name(p, &name));
     if (ir_find(p->m, name) != NULL)
-        return lex_fail(&p->x, "graph '@%.*s' is defined twice",
-                        STR_ARG(name));
+        return lex_fail(&p->x, "graph '@%.*s' is defined twice", STR_ARG(name));
     p->g = graph_new(p->m, name);
     TRY(ir_status(p->m));
     p->r = p->g->body;
     st = parse_graph_rest(p, &s);
     mem_free(s.p);
     strmap_fini(&p->values);
-    p->values = (strmap){0};
+    p->values = (strmap){ 0 };
     return st;
 }
 
 hull_status ir_parse(ir **out, str text, const ir *pins)
 {
-    parser p = {.pins = pins};
+    parser p = { .pins = pins };
     hull_status st;
 
     *out = NULL;

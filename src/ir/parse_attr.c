@@ -30,8 +30,8 @@ static hull_status hex_bits(lexer *x, uint64_t *out)
         return lex_wanted(x, "the bits of a NaN (0x...)");
     for (size_t i = 2; i < t.n; i++) {
         char c = t.p[i];
-        unsigned v = c <= '9' ? (unsigned)(c - '0')
-                              : (unsigned)((c | 32) - 'a') + 10;
+        unsigned v =
+            c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a') + 10;
 
         *out = *out << 4 | v;
     }
@@ -42,12 +42,12 @@ static hull_status parse_element(lexer *x, element *e)
 {
     bool named;
 
-    *e = (element){0};
+    *e = (element){ 0 };
     TRY(lex_try(x, '-', &e->negative));
     e->tok = x->tok;
-    named = lex_is_word(x, "inf") || lex_is_word(x, "nan") ||
-            (!e->negative &&
-             (lex_is_word(x, "true") || lex_is_word(x, "false")));
+    named =
+        lex_is_word(x, "inf") || lex_is_word(x, "nan") ||
+        (!e->negative && (lex_is_word(x, "true") || lex_is_word(x, "false")));
     if (!named && x->tok.kind != TOK_INT && x->tok.kind != TOK_FLOAT)
         return lex_wanted(x, "a number");
     TRY(lex_next(x));
@@ -206,7 +206,7 @@ static void set_strs(graph *g, attr *a, const items *l)
     }
     for (size_t i = 0; i < l->n; i++)
         s[i] = ir_str(g->m, ((const str *)l->p)[i]);
-    *a = (attr){.set = true};
+    *a = (attr){ .set = true };
     a->u.strs.p = s;
     a->u.strs.n = (uint32_t)l->n;
 }
@@ -214,7 +214,7 @@ static void set_strs(graph *g, attr *a, const items *l)
 static hull_status parse_list(parser *p, node *n, const char *name,
                               attr_kind kind)
 {
-    items l = {0};
+    items l = { 0 };
     hull_status st = parse_items(&p->x, kind, &l);
     uint32_t count = (uint32_t)l.n;
 
@@ -263,8 +263,7 @@ static hull_status parse_tensor(parser *p, const char *name)
     l->present = true;
     l->attr = name;
     l->at = x->tok;
-    if (x->tok.kind == TOK_IDENT &&
-        dtype_from_name(x->tok.text) != HULL_NONE) {
+    if (x->tok.kind == TOK_IDENT && dtype_from_name(x->tok.text) != HULL_NONE) {
         l->has_type = true;
         TRY(parse_type(x, &l->type));
     }
@@ -349,9 +348,10 @@ hull_status parse_literal_finish(parser *p, node *n, const type *first)
         return literal_fail(l, l->list ? "of rank 0 is not a list"
                                        : "of this rank is a list");
     if (numel != l->n)
-        return fail(HULL_EFORMAT, "line %u column %u: literal has %u elements, "
-                    "its type has %" PRIu64, l->at.line, l->at.column, l->n,
-                    numel);
+        return fail(HULL_EFORMAT,
+                    "line %u column %u: literal has %u elements, "
+                    "its type has %" PRIu64,
+                    l->at.line, l->at.column, l->n, numel);
     return put_elements(p, n, t);
 }
 

@@ -150,7 +150,7 @@ hull_status parse_type(lexer *x, type *out)
     bool sequence[IR_MAX_DEPTH];
     uint32_t depth = 0;
 
-    *out = (type){.kind = TYPE_NONE};
+    *out = (type){ .kind = TYPE_NONE };
     while (lex_is_word(x, "sequence") || lex_is_word(x, "optional")) {
         if (depth + 1 >= IR_MAX_DEPTH)
             return lex_fail(x, "type nests more than %d deep", IR_MAX_DEPTH);

@@ -19,8 +19,8 @@
 typedef struct printer {
     buf *b;
     const graph *g;
-    const strmap *holes;  /* not NULL: the canonical form */
-    uint32_t *number;     /* per value; NAMED = prints its name */
+    const strmap *holes; /* not NULL: the canonical form */
+    uint32_t *number;    /* per value; NAMED = prints its name */
     uint32_t n_numbers;
     strmap names;         /* taken */
     uint32_t *sym_number; /* per dim entry: number + 1; 0 = not met */
@@ -89,7 +89,7 @@ static void print_symbol_name(buf *b, str name)
 static void print_symbol(void *user, buf *b, dim d, const dim_node *n)
 {
     printer *p = user;
-    uint64_t i = (uint64_t)-(d + 2);
+    uint64_t i = (uint64_t) - (d + 2);
 
     if (p->sym_number[i] == 0) {
         if (mem_grow(&p->syms, &p->cap_syms, (size_t)p->n_syms + 1,
@@ -275,8 +275,8 @@ static void print_list(printer *p, const attr *a, attr_kind kind)
 
 static void print_params(printer *p, const region *r);
 
-static void print_attr(printer *p, const node *n, const attr *a,
-                       attr_kind kind, uint32_t depth)
+static void print_attr(printer *p, const node *n, const attr *a, attr_kind kind,
+                       uint32_t depth)
 {
     switch (kind) {
     case ATTR_INT:
@@ -528,7 +528,7 @@ static void print_graph(printer *p, buf *out)
 
 static void print_with(buf *out, const graph *g, const strmap *holes)
 {
-    printer p = {.g = g, .holes = holes};
+    printer p = { .g = g, .holes = holes };
 
     p.number = mem_calloc(g->n_values, sizeof(*p.number));
     p.sym_number = mem_calloc(dim_n_nodes(g->m), sizeof(*p.sym_number));

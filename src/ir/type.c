@@ -13,8 +13,8 @@ bool is_ident(str s)
 {
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                      c == '_';
+        bool letter =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 
         if (!letter && (i == 0 || ((c < '0' || c > '9') && c != '.')))
             return false;
@@ -79,43 +79,45 @@ dim type_numel(ir *m, const type *t)
 
 type type_tensor(ir *m, hull_dtype dt, const dim *dims, uint32_t rank)
 {
-    type t = {.kind = TYPE_TENSOR, .dtype = dt, .rank = rank};
+    type t = { .kind = TYPE_TENSOR, .dtype = dt, .rank = rank };
 
     if (m->status != HULL_OK)
-        return (type){.kind = TYPE_NONE};
+        return (type){ .kind = TYPE_NONE };
     if (rank > HULL_MAX_RANK) {
         ir_fail(m, fail(HULL_EUNSUPPORTED, "rank %u, at most %d is supported",
                         rank, HULL_MAX_RANK));
-        return (type){.kind = TYPE_NONE};
+        return (type){ .kind = TYPE_NONE };
     }
     if (rank == 0)
         return t;
     t.dims = arena_memdup(&m->a, dims, rank * sizeof(*dims));
     if (t.dims == NULL) {
         ignore(ir_oom(m, rank * sizeof(*dims))); /* sticky in the ir */
-        return (type){.kind = TYPE_NONE};
+        return (type){ .kind = TYPE_NONE };
     }
     return t;
 }
 
 static type wrap(ir *m, type_kind kind, const type *elem)
 {
-    type t = {.kind = kind};
+    type t = { .kind = kind };
     uint32_t depth = 0;
 
     for (const type *e = elem; e != NULL && e->elem != NULL; e = e->elem)
         depth++;
     if (m->status != HULL_OK)
-        return (type){.kind = TYPE_NONE};
+        return (type){ .kind = TYPE_NONE };
     if (depth + 1 >= IR_MAX_DEPTH) {
-        ir_fail(m, fail(HULL_EUNSUPPORTED, "type nests %u deep, at most %d is "
-                        "supported", depth + 1, IR_MAX_DEPTH));
-        return (type){.kind = TYPE_NONE};
+        ir_fail(m, fail(HULL_EUNSUPPORTED,
+                        "type nests %u deep, at most %d is "
+                        "supported",
+                        depth + 1, IR_MAX_DEPTH));
+        return (type){ .kind = TYPE_NONE };
     }
     t.elem = arena_memdup(&m->a, elem, sizeof(*elem));
     if (t.elem == NULL) {
         ignore(ir_oom(m, sizeof(*elem))); /* sticky in the ir */
-        return (type){.kind = TYPE_NONE};
+        return (type){ .kind = TYPE_NONE };
     }
     return t;
 }

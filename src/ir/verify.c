@@ -17,11 +17,11 @@
 typedef struct checker {
     graph *g;
     buf text;
-    uint32_t n;         /* problems found; more than MAX_PROBLEMS: cut */
-    uint8_t *defined;   /* per value: 1 = its definition was passed */
+    uint32_t n;       /* problems found; more than MAX_PROBLEMS: cut */
+    uint8_t *defined; /* per value: 1 = its definition was passed */
     strmap holes;
-    const node *at;     /* NULL: not at a node */
-    bool structural;    /* types cannot be checked any more */
+    const node *at;  /* NULL: not at a node */
+    bool structural; /* types cannot be checked any more */
 } checker;
 
 static void problem(checker *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -149,8 +149,7 @@ static void check_literal(checker *c, const attr_schema *s, const literal *l)
     if (l->rank > HULL_MAX_RANK || !literal_finish(&again) ||
         again.numel != l->numel || again.n_bytes != l->n_bytes ||
         (l->n_bytes > 0 && l->data == NULL))
-        problem(c, "literal '%s' does not have the size of its shape",
-                s->name);
+        problem(c, "literal '%s' does not have the size of its shape", s->name);
     else if (l->numel > LITERAL_TEXT_MAX &&
              !digest_eq(&again.digest, &l->digest))
         problem(c, "literal '%s' does not have its digest", s->name);
@@ -277,16 +276,19 @@ static void check_state(checker *c, uint32_t i)
     const type *a, *b;
 
     if (s->param >= g->body->n_params || s->result >= g->body->n_results) {
-        problem(c, "state \"%.*s\" joins parameter %u of %u and result %u of "
-                "%u", STR_ARG(s->initial), s->param, g->body->n_params,
-                s->result, g->body->n_results);
+        problem(c,
+                "state \"%.*s\" joins parameter %u of %u and result %u of "
+                "%u",
+                STR_ARG(s->initial), s->param, g->body->n_params, s->result,
+                g->body->n_results);
         return;
     }
     for (uint32_t k = 0; k < i; k++) {
         if (g->states[k].param == s->param || g->states[k].result == s->result)
-            problem(c, "states \"%.*s\" and \"%.*s\" share a parameter or "
-                    "result", STR_ARG(g->states[k].initial),
-                    STR_ARG(s->initial));
+            problem(c,
+                    "states \"%.*s\" and \"%.*s\" share a parameter or "
+                    "result",
+                    STR_ARG(g->states[k].initial), STR_ARG(s->initial));
         if (str_eq(g->states[k].initial, s->initial))
             problem(c, "two states are called \"%.*s\"", STR_ARG(s->initial));
     }
@@ -360,7 +362,7 @@ static hull_status report(checker *c)
 
 hull_status graph_verify(graph *g)
 {
-    checker c = {.g = g};
+    checker c = { .g = g };
     hull_status st = HULL_OK;
 
     TRY(ir_status(g->m));
@@ -409,7 +411,7 @@ static void check_call(checker *c, const node *n)
 
 static hull_status verify_calls(graph *g)
 {
-    checker c = {.g = g};
+    checker c = { .g = g };
     hull_status st;
 
     buf_init(&c.text, ERROR_TEXT_MAX - 40);

@@ -74,19 +74,19 @@ static void the_text(void **state)
     char *c = canon(base_text), *again = canon(c);
 
     (void)state;
-    assert_string_equal(c,
-        "graph @b(%0: f32[d0,d1,4], %1: f32[2,4] = state \"0\") "
-        "where d0=1..64 opt 8 {\n"
-        "  %2 = weight \"1\" : f32[4,8]\n"
-        "  %3 = weight \"2\" : f32[8]\n"
-        "  %4 = matmul %0, %2, %3 : f32[d0,d1,8]\n"
-        "  %5 = softmax %4 {axis=2} : f32[d0,d1,8]\n"
-        "  %6 = const {value=0.5} : f32[]\n"
-        "  %7 = mul %5, %6 : f32[d0,d1,8]\n"
-        "  %8 = reshape %7 {shape=[d0*d1,8]} : f32[d0*d1,8]\n"
-        "  %9 = sub %8, %3 : f32[d0*d1,8]\n"
-        "  return %9, %7, %1 -> \"0\"\n"
-        "}\n");
+    assert_string_equal(
+        c, "graph @b(%0: f32[d0,d1,4], %1: f32[2,4] = state \"0\") "
+           "where d0=1..64 opt 8 {\n"
+           "  %2 = weight \"1\" : f32[4,8]\n"
+           "  %3 = weight \"2\" : f32[8]\n"
+           "  %4 = matmul %0, %2, %3 : f32[d0,d1,8]\n"
+           "  %5 = softmax %4 {axis=2} : f32[d0,d1,8]\n"
+           "  %6 = const {value=0.5} : f32[]\n"
+           "  %7 = mul %5, %6 : f32[d0,d1,8]\n"
+           "  %8 = reshape %7 {shape=[d0*d1,8]} : f32[d0*d1,8]\n"
+           "  %9 = sub %8, %3 : f32[d0*d1,8]\n"
+           "  return %9, %7, %1 -> \"0\"\n"
+           "}\n");
     assert_string_equal(c, again);
     mem_free(c);
     mem_free(again);
@@ -94,10 +94,15 @@ static void the_text(void **state)
 
 static void names_do_not_matter(void **state)
 {
-    static const char *const renames[][2] = {
-        {"@main", "@other"}, {"%x", "%input.0"}, {"\"w\"", "\"layer.0.w:0\""},
-        {"\"b\"", "\"a\""}, {"%k", "%77"}, {"\"kv\"", "\"cache\""},
-        {"N", "zz"}, {"H", "A"}, {"%w", "%aaa"}};
+    static const char *const renames[][2] = { { "@main", "@other" },
+                                              { "%x", "%input.0" },
+                                              { "\"w\"", "\"layer.0.w:0\"" },
+                                              { "\"b\"", "\"a\"" },
+                                              { "%k", "%77" },
+                                              { "\"kv\"", "\"cache\"" },
+                                              { "N", "zz" },
+                                              { "H", "A" },
+                                              { "%w", "%aaa" } };
     char *want = canon(base_text);
 
     (void)state;
@@ -142,27 +147,27 @@ static void order_does_not_matter(void **state)
 static void every_edit_matters(void **state)
 {
     static const char *const edits[][2] = {
-        {"axis=2", "axis=1"},
-        {"value=0.5", "value=0.25"},
-        {"value=0.5", "value=-0.0"},
-        {"mul %2, %k", "mul %k, %2"},
-        {"mul %2", "add %2"},
-        {"sub %4, %b", "sub %b, %4"},
-        {"return %5, %3", "return %3, %5"},
-        {"return %5, %3", "return %3, %3"},
-        {"return %5, %3, ", "return %5, "},
-        {"opt 8", "opt 4"},
-        {"N=1..64", "N=1..63"},
-        {"N=1..64 opt 8", "N=0..64 opt 8"},
-        {"where N=", "where H="},
-        {"%s: f32[2,4]", "%s: f32[2,5]"},
-        {"%s: f32[2,4]", "%s: f16[2,4]"},
-        {" = state \"kv\"", ""},
-        {"%x: f32[N,H,4], %s", "%x: f32[N,H,4], %u: f32[], %s"},
-        {"[N*H,8]} : f32[N*H,8]", "[H*N,8]}"},
-        {"softmax %1", "log_softmax %1"},
-        {"matmul %x, %w, %b", "matmul %x, %w"},
-        {"sub %4, %b", "sub %4, %c"},
+        { "axis=2", "axis=1" },
+        { "value=0.5", "value=0.25" },
+        { "value=0.5", "value=-0.0" },
+        { "mul %2, %k", "mul %k, %2" },
+        { "mul %2", "add %2" },
+        { "sub %4, %b", "sub %b, %4" },
+        { "return %5, %3", "return %3, %5" },
+        { "return %5, %3", "return %3, %3" },
+        { "return %5, %3, ", "return %5, " },
+        { "opt 8", "opt 4" },
+        { "N=1..64", "N=1..63" },
+        { "N=1..64 opt 8", "N=0..64 opt 8" },
+        { "where N=", "where H=" },
+        { "%s: f32[2,4]", "%s: f32[2,5]" },
+        { "%s: f32[2,4]", "%s: f16[2,4]" },
+        { " = state \"kv\"", "" },
+        { "%x: f32[N,H,4], %s", "%x: f32[N,H,4], %u: f32[], %s" },
+        { "[N*H,8]} : f32[N*H,8]", "[H*N,8]}" },
+        { "softmax %1", "log_softmax %1" },
+        { "matmul %x, %w, %b", "matmul %x, %w" },
+        { "sub %4, %b", "sub %4, %c" },
     };
     char *want = canon(base_text);
 
@@ -173,7 +178,8 @@ static void every_edit_matters(void **state)
         if (strcmp(edits[i][0], " = state \"kv\"") == 0)
             all_edited(&t, " -> \"kv\"", "");
         if (strstr(edits[i][1], "%c") != NULL) /* one hole becomes two */
-            all_edited(&t, "  %k = const", "  %c = weight \"c\" : f32[8]\n"
+            all_edited(&t, "  %k = const",
+                       "  %c = weight \"c\" : f32[8]\n"
                        "  %k  = const");
         if (strstr(edits[i][1], "H*N") != NULL) /* types follow */
             all_edited(&t, " : f32[N*H,8]", "");
@@ -204,40 +210,38 @@ static void nan_bits_matter(void **state)
  * a value that only a body uses is defined before the node. */
 static void bodies(void **state)
 {
-    static const char text[] =
-        "graph @g(%c: bool[], %x: f32[N]) {\n"
-        "  %d = neg %x : f32[N]\n"
-        "  %b = exp %x : f32[N]\n"
-        "  %a = relu %x : f32[N]\n"
-        "  %r = if %c {then=graph () {\n"
-        "    %dead = sin %d : f32[N]\n"
-        "    %q = weight \"q\" : f32[N]\n"
-        "    %i = if %c {then=graph () { return %a }, "
-        "else=graph () { return %q }} : f32[N]\n"
-        "    return %i\n"
-        "  }, else=graph () {\n"
-        "    return %b\n"
-        "  }} : f32[N]\n"
-        "  return %r\n}\n";
+    static const char text[] = "graph @g(%c: bool[], %x: f32[N]) {\n"
+                               "  %d = neg %x : f32[N]\n"
+                               "  %b = exp %x : f32[N]\n"
+                               "  %a = relu %x : f32[N]\n"
+                               "  %r = if %c {then=graph () {\n"
+                               "    %dead = sin %d : f32[N]\n"
+                               "    %q = weight \"q\" : f32[N]\n"
+                               "    %i = if %c {then=graph () { return %a }, "
+                               "else=graph () { return %q }} : f32[N]\n"
+                               "    return %i\n"
+                               "  }, else=graph () {\n"
+                               "    return %b\n"
+                               "  }} : f32[N]\n"
+                               "  return %r\n}\n";
     char *c = canon(text), *again = canon(c);
 
     (void)state;
-    assert_string_equal(c,
-        "graph @b(%0: bool[], %1: f32[d0]) {\n"
-        "  %2 = relu %1 : f32[d0]\n"
-        "  %3 = exp %1 : f32[d0]\n"
-        "  %4 = if %0 {then=graph () {\n"
-        "    %5 = weight \"0\" : f32[d0]\n"
-        "    %6 = if %0 {then=graph () {\n"
-        "      return %2\n"
-        "    }, else=graph () {\n"
-        "      return %5\n"
-        "    }} : f32[d0]\n"
-        "    return %6\n"
-        "  }, else=graph () {\n"
-        "    return %3\n"
-        "  }} : f32[d0]\n"
-        "  return %4\n}\n");
+    assert_string_equal(c, "graph @b(%0: bool[], %1: f32[d0]) {\n"
+                           "  %2 = relu %1 : f32[d0]\n"
+                           "  %3 = exp %1 : f32[d0]\n"
+                           "  %4 = if %0 {then=graph () {\n"
+                           "    %5 = weight \"0\" : f32[d0]\n"
+                           "    %6 = if %0 {then=graph () {\n"
+                           "      return %2\n"
+                           "    }, else=graph () {\n"
+                           "      return %5\n"
+                           "    }} : f32[d0]\n"
+                           "    return %6\n"
+                           "  }, else=graph () {\n"
+                           "    return %3\n"
+                           "  }} : f32[d0]\n"
+                           "  return %4\n}\n");
     assert_string_equal(c, again);
     mem_free(c);
     mem_free(again);

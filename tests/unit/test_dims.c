@@ -105,8 +105,7 @@ static void normal_form(void **state)
     text_is(dim_sub(m, dim_add(m, n, h), n), "H");
     text_is(dim_div(m, dim_mul(m, dim_mul(m, n, h), 8), dim_mul(m, h, 2)),
             "4*N");
-    text_is(dim_div(m, dim_add(m, dim_mul(m, n, h), n), dim_add(m, h, 1)),
-            "N");
+    text_is(dim_div(m, dim_add(m, dim_mul(m, n, h), n), dim_add(m, h, 1)), "N");
     text_is(dim_div(m, n, n), "1");
     text_is(dim_mod(m, dim_mul(m, n, 4), 2), "0");
     text_is(dim_mod(m, dim_mul(m, n, 2), 4), "2*(N%2)");
@@ -216,7 +215,7 @@ static expr leaf(void)
     expr e;
     uint32_t s = rnd(SYMS + 2);
     int64_t c = (int64_t)rnd(9) - 3;
-    static const char *const names[SYMS] = {"A", "B", "C"};
+    static const char *const names[SYMS] = { "A", "B", "C" };
 
     e.d = s < SYMS ? sym(names[s]) : dim_int(m, c);
     for (int i = 0; i < POINTS; i++) {
@@ -228,9 +227,9 @@ static expr leaf(void)
 
 static expr grow(uint32_t depth)
 {
-    static dim (*const make[])(ir *, dim, dim) = {
-        dim_add, dim_sub, dim_mul, dim_div, dim_mod, dim_min, dim_max,
-        dim_bcast};
+    static dim (*const make[])(ir *, dim, dim) = { dim_add, dim_sub,  dim_mul,
+                                                   dim_div, dim_mod,  dim_min,
+                                                   dim_max, dim_bcast };
     uint32_t op = rnd(8);
     expr a, b, e;
 
@@ -273,7 +272,7 @@ static void random_expressions(void **state)
     dim_env e;
     int64_t v, lo, hi;
     uint32_t known = 0;
-    dim syms[SYMS] = {sym("A"), sym("B"), sym("C")};
+    dim syms[SYMS] = { sym("A"), sym("B"), sym("C") };
 
     (void)state;
     for (int round = 0; round < 6000; round++) {

@@ -17,9 +17,10 @@
         assert_true(false);       \
     } while (0)
 
-static const hull_dtype small_floats[] = {
-    HULL_F16, HULL_BF16, HULL_F8E4M3FN, HULL_F8E4M3FNUZ, HULL_F8E5M2,
-    HULL_F8E5M2FNUZ, HULL_F8E8M0, HULL_F4E2M1};
+static const hull_dtype small_floats[] = { HULL_F16,      HULL_BF16,
+                                           HULL_F8E4M3FN, HULL_F8E4M3FNUZ,
+                                           HULL_F8E5M2,   HULL_F8E5M2FNUZ,
+                                           HULL_F8E8M0,   HULL_F4E2M1 };
 
 static uint64_t code_of(hull_dtype dt, double v)
 {
@@ -65,9 +66,9 @@ static void every_code_survives(void **state)
             nans += isnan(v) != 0;
             /* e4m3fn's and the others' NaN codes keep sign and payload */
             if (code_of(dt, v) != c)
-                fault("%s: code %#llx came back as %#llx",
-                         hull_dtype_name(dt), (unsigned long long)c,
-                         (unsigned long long)code_of(dt, v));
+                fault("%s: code %#llx came back as %#llx", hull_dtype_name(dt),
+                      (unsigned long long)c,
+                      (unsigned long long)code_of(dt, v));
         }
         if (dt == HULL_F8E4M3FN)
             assert_int_equal(nans, 2);
@@ -138,8 +139,8 @@ static void limits(void **state)
 
 static void f32_nans_keep_their_bits(void **state)
 {
-    static const uint32_t bits[] = {0x7fc00000u, 0x7f800001u, 0xffc12345u,
-                                    0xffbfffffu};
+    static const uint32_t bits[] = { 0x7fc00000u, 0x7f800001u, 0xffc12345u,
+                                     0xffbfffffu };
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(bits); i++) {
@@ -202,7 +203,7 @@ static void integers_to_floats(void **state)
 
 static void packs_nibbles(void **state)
 {
-    uint8_t b[2] = {0xff, 0xff};
+    uint8_t b[2] = { 0xff, 0xff };
 
     (void)state;
     store_i64(HULL_U4, b, 0, 3);
@@ -235,9 +236,12 @@ static void sizes(void **state)
 static void widens(void **state)
 {
     static const hull_dtype all[] = {
-        HULL_F16, HULL_BF16, HULL_F8E4M3FN, HULL_F8E4M3FNUZ, HULL_F8E5M2,
-        HULL_F8E5M2FNUZ, HULL_F8E8M0, HULL_F4E2M1, HULL_I8, HULL_I4, HULL_U8,
-        HULL_U4, HULL_F32, HULL_F64, HULL_I32, HULL_U16, HULL_I16};
+        HULL_F16,    HULL_BF16,       HULL_F8E4M3FN, HULL_F8E4M3FNUZ,
+        HULL_F8E5M2, HULL_F8E5M2FNUZ, HULL_F8E8M0,   HULL_F4E2M1,
+        HULL_I8,     HULL_I4,         HULL_U8,       HULL_U4,
+        HULL_F32,    HULL_F64,        HULL_I32,      HULL_U16,
+        HULL_I16
+    };
 
     (void)state;
     for (size_t a = 0; a < COUNT_OF(all); a++) {
@@ -258,7 +262,7 @@ static void widens(void **state)
             }
             if (fits != dtype_widens(all[a], all[b]))
                 fault("%s to %s: %d", hull_dtype_name(all[a]),
-                         hull_dtype_name(all[b]), fits);
+                      hull_dtype_name(all[b]), fits);
         }
     }
     assert_true(dtype_widens(HULL_F32, HULL_C64));

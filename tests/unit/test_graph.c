@@ -166,18 +166,17 @@ static val add_if(val cond, val outer)
     return node_add(g, n);
 }
 
-static const char if_text[] =
-    "graph @g(%x: f32[N]) {\n"
-    "  %0 = const {value=true} : bool[]\n"
-    "  %1 = neg %x : f32[N]\n"
-    "  %2 = if %0 {then=graph () {\n"
-    "    %3 = relu %1 : f32[N]\n"
-    "    return %3\n"
-    "  }, else=graph () {\n"
-    "    return %x\n"
-    "  }} : f32[N]\n"
-    "  return %2\n"
-    "}\n";
+static const char if_text[] = "graph @g(%x: f32[N]) {\n"
+                              "  %0 = const {value=true} : bool[]\n"
+                              "  %1 = neg %x : f32[N]\n"
+                              "  %2 = if %0 {then=graph () {\n"
+                              "    %3 = relu %1 : f32[N]\n"
+                              "    return %3\n"
+                              "  }, else=graph () {\n"
+                              "    return %x\n"
+                              "  }} : f32[N]\n"
+                              "  return %2\n"
+                              "}\n";
 
 static void build_if(void)
 {
@@ -193,8 +192,8 @@ static void build_if(void)
 
 static void walk_meets_bodies_first(void **state)
 {
-    static const op_code order[] = {OP_const, OP_neg, OP_relu, OP_sin, OP_if,
-                                    OP_exp};
+    static const op_code order[] = { OP_const, OP_neg, OP_relu,
+                                     OP_sin,   OP_if,  OP_exp };
     uint32_t i = 0;
 
     (void)state;
@@ -234,7 +233,7 @@ static void copies(void **state)
 
 static void known_values(void **state)
 {
-    dim d[2] = {3, dim_sym(m, str_of("N"))};
+    dim d[2] = { 3, dim_sym(m, str_of("N")) };
     val v = op_dims(g, d, 2);
 
     (void)state;
@@ -250,7 +249,7 @@ static void known_values(void **state)
 
 static void ranks_and_sizes_are_checked(void **state)
 {
-    dim dims[20] = {0};
+    dim dims[20] = { 0 };
     type t;
 
     (void)state;
@@ -261,7 +260,7 @@ static void ranks_and_sizes_are_checked(void **state)
 
 static void huge_literals_are_refused(void **state)
 {
-    int64_t shape[2] = {INT64_MAX, 4};
+    int64_t shape[2] = { INT64_MAX, 4 };
     uint8_t byte = 0;
 
     (void)state;
@@ -271,8 +270,9 @@ static void huge_literals_are_refused(void **state)
 
 static void types_compare(void **state)
 {
-    dim a[2] = {2, DIM_UNKNOWN}, b[2] = {2, 5}, c[2] = {3, 5};
-    type ta = type_tensor(m, HULL_F32, a, 2), tb = type_tensor(m, HULL_F32, b, 2);
+    dim a[2] = { 2, DIM_UNKNOWN }, b[2] = { 2, 5 }, c[2] = { 3, 5 };
+    type ta = type_tensor(m, HULL_F32, a, 2),
+         tb = type_tensor(m, HULL_F32, b, 2);
     type tc = type_tensor(m, HULL_F32, c, 2), sa = type_sequence(m, &ta);
     type sb = type_sequence(m, &tb), oa = type_optional(m, &ta);
 

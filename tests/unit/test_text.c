@@ -213,8 +213,8 @@ static void large_literals_go_by_digest(void **state)
 
 static void odd_names_become_numbers(void **state)
 {
-    static const char *const names[] = {"a/b:0", "x", "x", "7", "", "\xc3\xa4",
-                                        "_", "a.b", "%x"};
+    static const char *const names[] = { "a/b:0",    "x", "x",   "7", "",
+                                         "\xc3\xa4", "_", "a.b", "%x" };
     ir *m;
     graph *g;
     type t;
@@ -249,7 +249,8 @@ static void weight_names_are_any_text(void **state)
     assert_int_equal(ir_new(&m), HULL_OK);
     g = graph_new(m, str_of("g"));
     t = type_tensor(m, HULL_F32, NULL, 0);
-    graph_result(g, op_weight(g, (str){name, sizeof(name)}, &t)); /* with NUL */
+    graph_result(g,
+                 op_weight(g, (str){ name, sizeof(name) }, &t)); /* with NUL */
     assert_int_equal(ir_status(m), HULL_OK);
     survives(m);
     ir_free(m);
@@ -259,7 +260,8 @@ static void types_and_spaces_may_vary(void **state)
 {
     ir *m = parsed("graph@main ( %x:f32[ 2 , N ] ){// c\n"
                    "%y=relu %x%z=matmul %y,%y{trans_b=true,trans_a=false}"
-                   "return %z}", NULL);
+                   "return %z}",
+                   NULL);
 
     (void)state;
     ir_free(m);
@@ -270,71 +272,76 @@ static void refuses(void **state)
     static const struct {
         const char *text, *want;
     } bad[] = {
-        {"", "line 1 column 1: the text ends, 'graph' is wanted"},
-        {"graph @g(", "the text ends"},
-        {"graph @g() {\n  %y = relu %x\n  return\n}", "line 2 column 13: %x is "
-                                                      "not defined"},
-        {"graph @g(%x: f32[2]) {\n  %x = relu %x return %x}",
-         "line 2 column 3: %x is defined twice"},
-        {"graph @g(%x: f32[2]) {\n  %y = frob %x return %y}",
-         "line 2 column 8: there is no op 'frob'"},
-        {"graph @g(%x: f32[2]) { %y = relu %x, %x return %y}",
-         "at most 1 are wanted"},
-        {"graph @g(%x: f32[2]) { %y = add %x return %y}",
-         "at least 2 are wanted"},
-        {"graph @g(%x: f32[2]) { %y = add %x, _ return %y}", "is missing"},
-        {"graph @g(%x: f32[2]) { %y = relu %x {a=1} return %y}",
-         "no attribute 'a'"},
-        {"graph @g(%x: f32[2]) { %y = elu %x {alpha=1, alpha=2} return %y}",
-         "twice"},
-        {"graph @g(%x: f32[2]) { %y = softmax %x return %y}",
-         "lacks attribute 'axis'"},
-        {"graph @g(%x: f32[2]) { %y = relu %x : f32[3] return %y}",
-         "%y has type f32[2], f32[3] is written"},
-        {"graph @g(%x: f32[2]) { %y, %z = relu %x return %y}",
-         "op 'relu' has 1 results, 2 are named"},
-        {"graph @g() { %c = const {value=[1,2]} : f32[3] return %c}",
-         "literal has 2 elements, its type has 3"},
-        {"graph @g() { %c = const {value=300} : i8[] return %c}",
-         "'300' is no i8 value"},
-        {"graph @g() { %c = const {value=-1} : u64[] return %c}",
-         "'-1' is no u64 value"},
-        {"graph @g() { %c = const {value=1} : bool[] return %c}",
-         "'1' is no bool value"},
-        {"graph @g() { %c = const {value=1e6} : f16[] return %c}",
-         "'1e6' is no f16 value"},
-        {"graph @g() { %c = const {value=nan(0x1)} : f32[] return %c}",
-         "is no f32 value"},
-        {"graph @g() { %c = const {value=1.5} : i32[] return %c}",
-         "'1.5' is no i32 value"},
-        {"graph @g() { %c = const {value=1} return %c}", "needs a type"},
-        {"graph @g() { %c = const {value=#00} : f32[] return %c}", "digest"},
-        {"graph @g(%x: f33[2]) { return %x }", "a type is wanted"},
-        {"graph @g(%x: f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]) { return %x }",
-         "rank is more than 16"},
-        {"graph @g(%x: f32[99999999999999999999]) { return %x }", "64 bits"},
-        {"graph @g(%x: f32[-3]) { return %x }", "negative"},
-        {"graph @g(%x: f32[foo(1,2)]) { return %x }", "min, max, bcast"},
-        {"graph @g(%x: f32[N]) where N=5..2 { return %x }", "is empty"},
-        {"graph @g() { return } graph @g() { return }", "defined twice"},
-        {"graph @g(%x: f32[2] = state \"s\") { return %x }",
-         "no result is written to state \"s\""},
-        {"graph @g(%x: f32[2]) { return %x -> \"s\" }", "no parameter waits"},
-        {"graph @g(%x: f32[2] = state \"s\") { %y = cast %x {to=f16} "
-         "return %y -> \"s\" }", "it would become f16[2]"},
-        {"graph @g(%c: bool[], %x: f32[2]) { %y = if %c {then=graph () { "
-         "%a = relu %x return %a }, else=graph () { return %a }} return %y }",
-         "%a is not visible here"},
-        {"graph @g() { %w = weight \"unclosed : f32[]\n return %w }",
-         "not closed"},
-        {"graph @g() { %w = weight \"a\\q\" : f32[] return %w }", "escape"},
-        {"graph @g() { %w = weight \"a\" return %w }", "type"},
-        {"graph @g() { %w = weight \"a\" : f32[] %v = weight \"a\" : f32[] "
-         "return %w, %v }", "declared twice"},
-        {"graph @g(% x: f32[]) { return %x }", "the name of a value is wanted"},
-        {"graph @g(%x: f32[]) { return %x } trailing", "'graph' is wanted"},
-        {"graph @g(%x: f32[]) { %y = call @h, %x : f32[] return %y } "
-         "graph @h() { return }", "@h takes 0"},
+        { "", "line 1 column 1: the text ends, 'graph' is wanted" },
+        { "graph @g(", "the text ends" },
+        { "graph @g() {\n  %y = relu %x\n  return\n}",
+          "line 2 column 13: %x is "
+          "not defined" },
+        { "graph @g(%x: f32[2]) {\n  %x = relu %x return %x}",
+          "line 2 column 3: %x is defined twice" },
+        { "graph @g(%x: f32[2]) {\n  %y = frob %x return %y}",
+          "line 2 column 8: there is no op 'frob'" },
+        { "graph @g(%x: f32[2]) { %y = relu %x, %x return %y}",
+          "at most 1 are wanted" },
+        { "graph @g(%x: f32[2]) { %y = add %x return %y}",
+          "at least 2 are wanted" },
+        { "graph @g(%x: f32[2]) { %y = add %x, _ return %y}", "is missing" },
+        { "graph @g(%x: f32[2]) { %y = relu %x {a=1} return %y}",
+          "no attribute 'a'" },
+        { "graph @g(%x: f32[2]) { %y = elu %x {alpha=1, alpha=2} return %y}",
+          "twice" },
+        { "graph @g(%x: f32[2]) { %y = softmax %x return %y}",
+          "lacks attribute 'axis'" },
+        { "graph @g(%x: f32[2]) { %y = relu %x : f32[3] return %y}",
+          "%y has type f32[2], f32[3] is written" },
+        { "graph @g(%x: f32[2]) { %y, %z = relu %x return %y}",
+          "op 'relu' has 1 results, 2 are named" },
+        { "graph @g() { %c = const {value=[1,2]} : f32[3] return %c}",
+          "literal has 2 elements, its type has 3" },
+        { "graph @g() { %c = const {value=300} : i8[] return %c}",
+          "'300' is no i8 value" },
+        { "graph @g() { %c = const {value=-1} : u64[] return %c}",
+          "'-1' is no u64 value" },
+        { "graph @g() { %c = const {value=1} : bool[] return %c}",
+          "'1' is no bool value" },
+        { "graph @g() { %c = const {value=1e6} : f16[] return %c}",
+          "'1e6' is no f16 value" },
+        { "graph @g() { %c = const {value=nan(0x1)} : f32[] return %c}",
+          "is no f32 value" },
+        { "graph @g() { %c = const {value=1.5} : i32[] return %c}",
+          "'1.5' is no i32 value" },
+        { "graph @g() { %c = const {value=1} return %c}", "needs a type" },
+        { "graph @g() { %c = const {value=#00} : f32[] return %c}", "digest" },
+        { "graph @g(%x: f33[2]) { return %x }", "a type is wanted" },
+        { "graph @g(%x: f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]) { return %x }",
+          "rank is more than 16" },
+        { "graph @g(%x: f32[99999999999999999999]) { return %x }", "64 bits" },
+        { "graph @g(%x: f32[-3]) { return %x }", "negative" },
+        { "graph @g(%x: f32[foo(1,2)]) { return %x }", "min, max, bcast" },
+        { "graph @g(%x: f32[N]) where N=5..2 { return %x }", "is empty" },
+        { "graph @g() { return } graph @g() { return }", "defined twice" },
+        { "graph @g(%x: f32[2] = state \"s\") { return %x }",
+          "no result is written to state \"s\"" },
+        { "graph @g(%x: f32[2]) { return %x -> \"s\" }", "no parameter waits" },
+        { "graph @g(%x: f32[2] = state \"s\") { %y = cast %x {to=f16} "
+          "return %y -> \"s\" }",
+          "it would become f16[2]" },
+        { "graph @g(%c: bool[], %x: f32[2]) { %y = if %c {then=graph () { "
+          "%a = relu %x return %a }, else=graph () { return %a }} return %y }",
+          "%a is not visible here" },
+        { "graph @g() { %w = weight \"unclosed : f32[]\n return %w }",
+          "not closed" },
+        { "graph @g() { %w = weight \"a\\q\" : f32[] return %w }", "escape" },
+        { "graph @g() { %w = weight \"a\" return %w }", "type" },
+        { "graph @g() { %w = weight \"a\" : f32[] %v = weight \"a\" : f32[] "
+          "return %w, %v }",
+          "declared twice" },
+        { "graph @g(% x: f32[]) { return %x }",
+          "the name of a value is wanted" },
+        { "graph @g(%x: f32[]) { return %x } trailing", "'graph' is wanted" },
+        { "graph @g(%x: f32[]) { %y = call @h, %x : f32[] return %y } "
+          "graph @h() { return }",
+          "@h takes 0" },
     };
 
     (void)state;
@@ -383,18 +390,20 @@ static void nesting_is_bounded(void **state)
     assert_int_equal(parse_nested(p, "min(", "N", ",1)", s, 200000),
                      HULL_EFORMAT);
     assert_int_equal(parse_nested("graph @g(%x: ", "sequence(", "f32[]", ")",
-                                  ") { return %x }", 60), HULL_OK);
+                                  ") { return %x }", 60),
+                     HULL_OK);
     assert_int_equal(parse_nested("graph @g(%x: ", "sequence(", "f32[]", ")",
-                                  ") { return %x }", 200000), HULL_EFORMAT);
-    assert_int_not_equal(
-        parse_nested("graph @g(%c: bool[], %x: f32[]) {",
-                     "= if %c {then=graph () {", "return", "}}", "return }",
-                     200000), HULL_OK);
-    assert_int_not_equal(
-        parse_nested("graph @g(%c: bool[], %x: f32[]) {",
-                     "if %c {then=graph () {", "return",
-                     "}, else=graph () { return }} return", "}", 100000),
-        HULL_OK);
+                                  ") { return %x }", 200000),
+                     HULL_EFORMAT);
+    assert_int_not_equal(parse_nested("graph @g(%c: bool[], %x: f32[]) {",
+                                      "= if %c {then=graph () {", "return",
+                                      "}}", "return }", 200000),
+                         HULL_OK);
+    assert_int_not_equal(parse_nested("graph @g(%c: bool[], %x: f32[]) {",
+                                      "if %c {then=graph () {", "return",
+                                      "}, else=graph () { return }} return",
+                                      "}", 100000),
+                         HULL_OK);
 }
 
 /* Every prefix and many mutations of a text: refused or read, never a crash,
@@ -421,7 +430,7 @@ static void mutations(void **state)
     for (size_t n = 0; n + 2 < sizeof(text); n++) {
         ir *m = NULL;
 
-        assert_int_not_equal(ir_parse(&m, (str){text, n}, NULL), HULL_OK);
+        assert_int_not_equal(ir_parse(&m, (str){ text, n }, NULL), HULL_OK);
         assert_null(m);
     }
     for (int round = 0; round < 20000; round++) {
@@ -433,7 +442,7 @@ static void mutations(void **state)
             copy[(seed >> 33) % (sizeof(text) - 1)] =
                 some[(seed >> 20) % (sizeof(some) - 1)];
         }
-        if (ir_parse(&m, (str){copy, sizeof(text) - 1}, NULL) == HULL_OK) {
+        if (ir_parse(&m, (str){ copy, sizeof(text) - 1 }, NULL) == HULL_OK) {
             survives(m);
             read++;
         }

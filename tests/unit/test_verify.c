@@ -126,7 +126,7 @@ static void wrong_owner(void **state)
 
 static void wrong_types(void **state)
 {
-    dim d[2] = {7, 4};
+    dim d[2] = { 7, 4 };
     type t = type_tensor(m, HULL_F32, d, 2);
 
     (void)state;
@@ -137,7 +137,7 @@ static void wrong_types(void **state)
 
 static void unknown_sizes_agree(void **state)
 {
-    dim d[2] = {DIM_UNKNOWN, 4};
+    dim d[2] = { DIM_UNKNOWN, 4 };
     type t = type_tensor(m, HULL_F32, d, 2);
 
     (void)state;
@@ -164,7 +164,7 @@ static void damaged_literal(void **state)
 static void damaged_digest(void **state)
 {
     int64_t n = 100;
-    float v[100] = {0};
+    float v[100] = { 0 };
     val c = op_const(g, HULL_F32, &n, 1, v);
     literal *l;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * build.c - making nodes: operands, attributes, node_add with its checks, and
+ * node.c - making nodes: operands, attributes, node_add with its checks, and
  * reading attributes back. A node becomes visible by node_add alone; before
  * that it is only a block of arena memory. A NULL node and a failed ir make
  * every function here a no-op, so callers check once per unit of work.
@@ -27,7 +27,7 @@ node *node_new(graph *g, op_code op)
     if (n == NULL)
         goto oom;
     n->op = op;
-    n->label = (str){"", 0};
+    n->label = (str){ "", 0 };
     if (info->n_attrs > 0) {
         n->attrs = arena_array(&g->m->a, info->n_attrs, sizeof(attr));
         if (n->attrs == NULL)
@@ -95,7 +95,7 @@ static void set_outputs(graph *g, node *n, uint32_t count)
         memcpy(p, n->out, n->n_out * sizeof(*p));
     n->out = p;
     while (n->n_out < count) {
-        val v = value_new(g, n, n->parent, n->n_out, (str){"", 0});
+        val v = value_new(g, n, n->parent, n->n_out, (str){ "", 0 });
 
         if (v == 0)
             return;
@@ -108,8 +108,10 @@ void node_outputs(graph *g, node *n, uint32_t n_out)
     if (g == NULL || !usable(g, n))
         return;
     if (op_get(n->op)->n_out >= 0) {
-        ir_fail(g->m, fail(HULL_EINTERNAL, "op '%s' has a fixed number of "
-                           "results", op_get(n->op)->name));
+        ir_fail(g->m, fail(HULL_EINTERNAL,
+                           "op '%s' has a fixed number of "
+                           "results",
+                           op_get(n->op)->name));
         return;
     }
     set_outputs(g, n, n_out);
@@ -143,8 +145,10 @@ static attr *slot(graph *g, node *n, const char *name, attr_kind kind)
         return NULL;
     i = attr_index(n->op, str_of(name));
     if (i < 0 || op_get(n->op)->attrs[i].kind != kind) {
-        ir_fail(g->m, fail(HULL_EINTERNAL, "op '%s' has no attribute '%s' of "
-                           "that kind", op_get(n->op)->name, name));
+        ir_fail(g->m, fail(HULL_EINTERNAL,
+                           "op '%s' has no attribute '%s' of "
+                           "that kind",
+                           op_get(n->op)->name, name));
         return NULL;
     }
     return &n->attrs[i];
@@ -155,7 +159,7 @@ void node_int(graph *g, node *n, const char *name, int64_t v)
     attr *a = slot(g, n, name, ATTR_INT);
 
     if (a != NULL)
-        *a = (attr){.set = true, .u.i = v};
+        *a = (attr){ .set = true, .u.i = v };
 }
 
 void node_float(graph *g, node *n, const char *name, double v)
@@ -163,7 +167,7 @@ void node_float(graph *g, node *n, const char *name, double v)
     attr *a = slot(g, n, name, ATTR_FLOAT);
 
     if (a != NULL)
-        *a = (attr){.set = true, .u.f = v};
+        *a = (attr){ .set = true, .u.f = v };
 }
 
 void node_bool(graph *g, node *n, const char *name, bool v)
@@ -171,7 +175,7 @@ void node_bool(graph *g, node *n, const char *name, bool v)
     attr *a = slot(g, n, name, ATTR_BOOL);
 
     if (a != NULL)
-        *a = (attr){.set = true, .u.b = v};
+        *a = (attr){ .set = true, .u.b = v };
 }
 
 void node_str(graph *g, node *n, const char *name, str v)
@@ -179,7 +183,7 @@ void node_str(graph *g, node *n, const char *name, str v)
     attr *a = slot(g, n, name, ATTR_STR);
 
     if (a != NULL)
-        *a = (attr){.set = true, .u.s = ir_str(g->m, v)};
+        *a = (attr){ .set = true, .u.s = ir_str(g->m, v) };
 }
 
 void node_dtype(graph *g, node *n, const char *name, hull_dtype v)
@@ -187,7 +191,7 @@ void node_dtype(graph *g, node *n, const char *name, hull_dtype v)
     attr *a = slot(g, n, name, ATTR_DTYPE);
 
     if (a != NULL)
-        *a = (attr){.set = true, .u.dt = v};
+        *a = (attr){ .set = true, .u.dt = v };
 }
 
 void node_dim(graph *g, node *n, const char *name, dim v)
@@ -195,7 +199,7 @@ void node_dim(graph *g, node *n, const char *name, dim v)
     attr *a = slot(g, n, name, ATTR_DIM);
 
     if (a != NULL)
-        *a = (attr){.set = true, .u.d = v};
+        *a = (attr){ .set = true, .u.d = v };
 }
 
 void node_ints(graph *g, node *n, const char *name, const int64_t *p,
@@ -205,7 +209,7 @@ void node_ints(graph *g, node *n, const char *name, const int64_t *p,
 
     if (a == NULL)
         return;
-    *a = (attr){.set = true};
+    *a = (attr){ .set = true };
     a->u.ints.p = count == 0 ? NULL : keep(g, p, count * sizeof(*p));
     a->u.ints.n = a->u.ints.p == NULL ? 0 : count;
 }
@@ -217,7 +221,7 @@ void node_floats(graph *g, node *n, const char *name, const double *p,
 
     if (a == NULL)
         return;
-    *a = (attr){.set = true};
+    *a = (attr){ .set = true };
     a->u.floats.p = count == 0 ? NULL : keep(g, p, count * sizeof(*p));
     a->u.floats.n = a->u.floats.p == NULL ? 0 : count;
 }
@@ -229,7 +233,7 @@ void node_dims(graph *g, node *n, const char *name, const dim *p,
 
     if (a == NULL)
         return;
-    *a = (attr){.set = true};
+    *a = (attr){ .set = true };
     a->u.dims.p = count == 0 ? NULL : keep(g, p, count * sizeof(*p));
     a->u.dims.n = a->u.dims.p == NULL ? 0 : count;
 }
@@ -238,24 +242,26 @@ void node_literal(graph *g, node *n, const char *name, hull_dtype dt,
                   const int64_t *shape, uint32_t rank, const void *data)
 {
     attr *a = slot(g, n, name, ATTR_TENSOR);
-    literal l = {.dtype = dt, .rank = rank, .data = data};
+    literal l = { .dtype = dt, .rank = rank, .data = data };
     literal *copy;
 
     if (a == NULL)
         return;
     if (rank > HULL_MAX_RANK) {
-        ir_fail(g->m, fail(HULL_EUNSUPPORTED, "literal has rank %u, at most %d "
-                           "is supported", rank, HULL_MAX_RANK));
+        ir_fail(g->m, fail(HULL_EUNSUPPORTED,
+                           "literal has rank %u, at most %d "
+                           "is supported",
+                           rank, HULL_MAX_RANK));
         return;
     }
     for (uint32_t i = 0; i < rank; i++)
         l.shape[i] = shape[i];
     if (!literal_finish(&l)) {
         ir_fail(g->m, fail(HULL_ESHAPE, "literal has a negative or too large "
-                           "shape"));
+                                        "shape"));
         return;
     }
-    *a = (attr){.set = true};
+    *a = (attr){ .set = true };
     if (l.numel > LITERAL_TEXT_MAX) {
         a->u.t = ir_pin(g->m, &l);
         return;
@@ -274,17 +280,17 @@ region *node_body(graph *g, node *n, const char *name)
     if (a == NULL)
         return NULL;
     /* The node is not linked yet: its place is the insertion point. */
-    outer = n->parent != NULL           ? n->parent
-            : g->insert_before != NULL  ? g->insert_before->parent
-            : g->insert_in != NULL      ? g->insert_in
-                                        : g->body;
+    outer = n->parent != NULL          ? n->parent
+            : g->insert_before != NULL ? g->insert_before->parent
+            : g->insert_in != NULL     ? g->insert_in
+                                       : g->body;
     if (region_depth(outer) + 1 >= IR_MAX_DEPTH) {
         ir_fail(g->m, fail(HULL_EUNSUPPORTED, "bodies nest more than %d deep",
                            IR_MAX_DEPTH));
         return NULL;
     }
     n->parent = outer; /* so that inner bodies know their depth */
-    *a = (attr){.set = true, .u.g = region_new(g, n)};
+    *a = (attr){ .set = true, .u.g = region_new(g, n) };
     return a->u.g;
 }
 
@@ -333,19 +339,23 @@ static hull_status check_counts(const node *n, const op_info *info)
     uint32_t least = (uint32_t)info->in_min;
 
     if (n->n_in < least)
-        return fail(HULL_EINVAL, "op '%s' has %u operands, at least %u are "
-                    "wanted", info->name, n->n_in, least);
+        return fail(HULL_EINVAL,
+                    "op '%s' has %u operands, at least %u are "
+                    "wanted",
+                    info->name, n->n_in, least);
     if (info->in_max >= 0 && n->n_in > (uint32_t)info->in_max)
-        return fail(HULL_EINVAL, "op '%s' has %u operands, at most %d are "
-                    "wanted", info->name, n->n_in, info->in_max);
+        return fail(HULL_EINVAL,
+                    "op '%s' has %u operands, at most %d are "
+                    "wanted",
+                    info->name, n->n_in, info->in_max);
     for (uint32_t i = 0; i < least; i++)
         if (n->in[i] == 0 && !(info->traits & OP_CONTROL))
             return fail(HULL_EINVAL, "operand %u of op '%s' is missing", i,
                         info->name);
     for (uint32_t i = 0; i < info->n_attrs; i++)
         if (info->attrs[i].required && !n->attrs[i].set)
-            return fail(HULL_EINVAL, "op '%s' lacks attribute '%s'",
-                        info->name, info->attrs[i].name);
+            return fail(HULL_EINVAL, "op '%s' lacks attribute '%s'", info->name,
+                        info->attrs[i].name);
     return HULL_OK;
 }
 
@@ -443,7 +453,7 @@ val op_const(graph *g, hull_dtype dt, const int64_t *shape, uint32_t rank,
 
 val op_scalar(graph *g, hull_dtype dt, double v)
 {
-    uint64_t room[2] = {0, 0};
+    uint64_t room[2] = { 0, 0 };
 
     if (dtype_is_complex(dt)) /* the real part */
         store_f64(dt == HULL_C64 ? HULL_F32 : HULL_F64, room, 0, v);
@@ -454,7 +464,7 @@ val op_scalar(graph *g, hull_dtype dt, double v)
 
 val op_scalar_i64(graph *g, hull_dtype dt, int64_t v)
 {
-    uint64_t room[2] = {0, 0};
+    uint64_t room[2] = { 0, 0 };
 
     if (dtype_is_complex(dt))
         return op_scalar(g, dt, (double)v);
