@@ -500,3 +500,23 @@ void binding_free(binding *b)
     mem_free(b->w);
     mem_free(b);
 }
+
+hull_status plan_learn(plan *p, const binding *b)
+{
+    for (uint32_t i = 0; i < p->n_holes; i++) {
+        plan_hole *h = &p->holes[i];
+        char name[32];
+        graph *g;
+
+        if (b->holes[i].kind != BOUND_RECIPE || h->n_recipes == 0)
+            continue;
+        snprintf(name, sizeof name, "r%u", p->recipes->n_graphs);
+        g = graph_copy(p->recipes, b->holes[i].recipe, str_of(name));
+        if (g == NULL)
+            return ir_status(p->recipes);
+        h->recipes[0] = g;
+        h->tiers[0] = 0;
+        h->n_recipes = 1;
+    }
+    return HULL_OK;
+}

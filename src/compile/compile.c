@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static str plan_str(plan *p, str s)
+str plan_str(plan *p, str s)
 {
     char *copy = arena_strndup(&p->m->a, s.p, s.n);
 
@@ -17,7 +17,7 @@ static str plan_str(plan *p, str s)
     return (str){copy, copy != NULL ? s.n : 0};
 }
 
-static hull_status plan_new(plan **out)
+hull_status plan_new(plan **out)
 {
     plan *p = mem_calloc(1, sizeof *p);
     hull_status st = HULL_OK;
@@ -172,6 +172,48 @@ static hull_status copy_interface(plan *p, const graph *g)
         p->inputs[i] = plan_str(p, graph_value(g, g->body->params[i])->name);
     for (uint32_t i = 0; i < g->body->n_results; i++)
         p->outputs[i] = output_name(p, g, i);
+    return ir_status(p->m);
+}
+
+static hull_status describe(plan *p, hull_tensor_info *out, str name, val v)
+{
+    const type *t = graph_type(p->main, v);
+    int64_t *dims = arena_array(&p->m->a, t->rank, sizeof *dims);
+    buf text;
+    hull_status st;
+
+    if (dims == NULL)
+        return fail_oom(t->rank * sizeof *dims);
+    for (uint32_t i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i] >= 0 ? t->dims[i] : -1;
+    buf_init(&text, 64 * 1024);
+    type_print(&text, p->m, t);
+    st = buf_status(&text);
+    if (st == HULL_OK)
+        *out = (hull_tensor_info){.name = name.p,
+                                  .shape = dims,
+                                  .type_text = plan_str(p, buf_view(&text)).p,
+                                  .rank = (int32_t)t->rank,
+                                  .dtype = (int32_t)t->dtype};
+    buf_fini(&text);
+    return st;
+}
+
+hull_status plan_describe_interface(plan *p)
+{
+    const region *body = p->main->body;
+
+    p->input_info = arena_array(&p->m->a, body->n_params,
+                                sizeof *p->input_info);
+    p->output_info = arena_array(&p->m->a, body->n_results,
+                                 sizeof *p->output_info);
+    if (p->input_info == NULL || p->output_info == NULL)
+        return fail_oom(body->n_params * sizeof *p->input_info);
+    for (uint32_t i = 0; i < body->n_params; i++)
+        TRY(describe(p, &p->input_info[i], p->inputs[i], body->params[i]));
+    for (uint32_t i = 0; i < body->n_results; i++)
+        TRY(describe(p, &p->output_info[i], p->outputs[i],
+                     body->results[i]));
     return ir_status(p->m);
 }
 
@@ -337,6 +379,9 @@ hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
     g = graph_copy(work, fm->g, str_of("main"));
     TRY_OUT(ir_status(work));
     TRY_OUT(take_imported_text(p, g));
+    if (g->n_states > 0)
+        TRY_OUT(fail(HULL_EUNSUPPORTED, "the model mutates %u buffers; runs "
+                     "with state are not supported", g->n_states));
     TRY_OUT(copy_holes(p, fm, ds->options));
     TRY_OUT(copy_interface(p, g));
     TRY_OUT(passes_run(STAGE_GRAPH, g));
@@ -344,6 +389,7 @@ hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
     TRY_OUT(partition(p, &blocks, g, ds));
     TRY_OUT(compile_blocks(p, blocks, ds, c));
     TRY_OUT(copy_main(p, blocks));
+    TRY_OUT(plan_describe_interface(p));
     p->format = plan_str(p, str_of(fm->format));
     p->producer = plan_str(p, fm->producer);
     p->compile_seconds = (double)(time_ns() - start) * 1e-9;

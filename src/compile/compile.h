@@ -81,6 +81,7 @@ typedef struct plan {
     str *unread;         /* names a checkpoint may have and nobody reads */
     uint32_t n_unread;
     str *inputs, *outputs; /* names; counts as main's params and results */
+    hull_tensor_info *input_info, *output_info; /* for the public API */
     plan_fallback *fallbacks;
     uint32_t n_fallbacks;
     str format, producer;
@@ -94,6 +95,10 @@ typedef struct plan {
 hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
                          cache *c) MUST_CHECK;
 void plan_free(plan *p);
+hull_status plan_new(plan **out) MUST_CHECK; /* empty, with its two irs */
+/* Fills input_info and output_info from main and the names. */
+hull_status plan_describe_interface(plan *p) MUST_CHECK;
+str plan_str(plan *p, str s); /* copies into the plan's ir */
 /* An engine for a block's canonical text: from the cache, or built. */
 hull_status plan_engine(engine **out, bool *out_hit, str text, device *d,
                         const devices *ds, cache *c) MUST_CHECK;
@@ -161,5 +166,7 @@ typedef struct bind_options {
 hull_status bind_weights(binding **out, const plan *p, weights *w,
                          const bind_options *bo) MUST_CHECK;
 void binding_free(binding *b);
+/* Recipes that a binding settled by equal bytes become the plan's only ones. */
+hull_status plan_learn(plan *p, const binding *b) MUST_CHECK;
 
 #endif

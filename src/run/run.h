@@ -20,36 +20,35 @@ typedef struct weight_set weight_set;
 
 /* ---- fill.c: units and how a binding fills them ------------------------------ */
 
-/* A tensor of the checkpoint that a unit reads. */
+/* A tensor that a unit reads: of one of the binding's checkpoints, or a kept
+ * constant of the plan. */
 typedef struct fill_source {
-    str name;            /* in the checkpoint */
+    int32_t kept;        /* the hole whose kept value it is; -1 = none */
+    uint32_t w;          /* index into the binding's checkpoints */
+    str name;            /* in that checkpoint */
     uint64_t n_bytes;
+    shape shape;
 } fill_source;
 
 /* One unit of one block, composed with the recipes of a binding. */
 typedef struct fill_unit {
     uint32_t block;
-    uint32_t *slots;     /* numbers of the block's slots, as computed */
+    uint32_t *slots;     /* numbers of the block's slots */
+    uint64_t *slot_bytes;
     uint32_t n_slots;
-    bool identity;       /* one slot, its one source unchanged */
     fill_source *sources; /* parameters of the program, in order */
     uint32_t n_sources;
-    int32_t *kept;       /* per source: the hole whose kept value it is, or -1 */
-    graph *g;            /* parameters = sources, results = slots; NULL for
-                          * an identity */
+    bool identity;       /* one slot, its one source unchanged */
     device *d;
-    program *prog;
-    program_plan *plan;
-    uint64_t *slot_bytes; /* per slot */
-    uint64_t scratch;
+    program *prog;       /* NULL for an identity */
 } fill_unit;
 
-/* All units of a module for one shape of binding (which recipes over which
- * names and dtypes). Kept by the module and reused while that is unchanged. */
+/* All units of a module for one way of binding: which recipes over which names,
+ * dtypes and checkpoints. The module keeps it while that stays the same. */
 typedef struct fill_plan {
     digest signature;
     ir *m;
-    fill_unit *units;
+    fill_unit *units;    /* in m's arena */
     uint32_t n_units;
     uint64_t bytes;      /* of all slots */
 } fill_plan;
@@ -58,7 +57,8 @@ hull_status fill_plan_make(fill_plan **out, const plan *p, const binding *b,
                            const devices *ds) MUST_CHECK;
 void fill_plan_free(fill_plan *fp);
 /* What a fill plan depends on. Equal signatures: the plan can be reused. */
-digest binding_signature(const plan *p, const binding *b);
+hull_status binding_signature(digest *out, const plan *p, const binding *b)
+    MUST_CHECK;
 
 /* ---- set.c: weight sets -------------------------------------------------------- */
 
@@ -68,52 +68,74 @@ typedef struct slot_group {
     const backend *be;
     device_buffer **slots;
     uint32_t n_slots;
-    weights *borrowed;   /* the index whose mapping the slots point into */
-    bool filled;
+    weights *borrowed;   /* the index whose bytes the slots point into */
 } slot_group;
+
+/* Where the bytes of one source were, when the set was filled. */
+typedef struct source_stamp {
+    bool known;          /* files have an identity, the caller's memory not */
+    weight_identity id;
+} source_stamp;
 
 struct weight_set {
     _Atomic(uint32_t) refs;
     uint64_t version;
-    weights *source;     /* keep_sources, or borrowed; else NULL */
-    bool borrows;        /* a changed file stops this set */
-    char *label;         /* of the checkpoint */
-    slot_group **groups; /* per unit of the fill plan */
+    digest signature;    /* of the fill plan that its groups belong to */
+    slot_group **groups; /* per unit */
     uint32_t n_groups;
-    uint64_t fill_id;    /* which fill plan the groups belong to */
+    source_stamp *stamps; /* per source of each unit, in order */
     place **block_slots; /* per block: its slots in order */
     uint32_t n_blocks;
-    weight_identity *identities; /* per source of each unit, in order */
-    bool *has_identity;
-    uint32_t n_identities;
-    binding *bound;      /* keep_sources: for partial refits and saving */
+    bool borrows;        /* a changed file stops this set */
+    binding *bound;      /* keep_sources, or borrowed; else NULL */
+    char *label;         /* of the checkpoint */
 };
+
+/* Fills a new set. Units whose sources have the same identity as in `current`
+ * (may be NULL) are shared with it. Takes b in every case. The report's
+ * counters are added to. */
+hull_status set_fill(weight_set **out, const plan *p, const fill_plan *fp,
+                     binding *b, const weight_set *current,
+                     const devices *ds, const options *o,
+                     hull_refit_report *report) MUST_CHECK;
+/* HULL_ESTALE when the set borrows from a file that changed. */
+hull_status set_fresh(const weight_set *s) MUST_CHECK;
+weight_set *set_ref(weight_set *s);
+bool set_unref_last(weight_set *s); /* true: the caller frees it */
+void set_free(weight_set *s);
 
 /* ---- module.c ------------------------------------------------------------------ */
 
-/* Takes the plan. */
+/* Takes the plan and the devices, also on failure. */
 hull_status module_new(module **out, plan *p, devices *ds) MUST_CHECK;
+/* Import, compile, fill: see hull_compile. */
+hull_status module_compile(module **out, const char *path, weights *w,
+                           cache *c, const options *o) MUST_CHECK;
 module *module_ref(module *m);
 void module_unref(module *m);
 const plan *module_plan(const module *m);
-/* The current set with a reference, NULL when there is none. One short lock:
- * load and reference are one step. */
-weight_set *module_pin(module *m);
-/* The last one hands the set to the module's reclaimer. */
+/* The current set with a reference: load and reference are one step under a
+ * short lock. HULL_EUNBOUND names the holes without a value; HULL_ESTALE when
+ * the set borrows from a file that changed. */
+hull_status module_pin(weight_set **out, module *m) MUST_CHECK;
+/* The last one hands the set to the module's reclaimer thread. */
 void module_unpin(module *m, weight_set *s);
-/* HULL_EUNBOUND naming the holes that have no value. */
-hull_status module_unbound(const module *m) MUST_CHECK;
+uint64_t module_version(module *m);
 
 /* ---- refit.c ---------------------------------------------------------------------- */
 
-typedef hull_refit_report refit_report;
-
 hull_status module_refit(module *m, weights *w, const options *o,
-                         const bind_options *how, refit_report *report)
-    MUST_CHECK;
+                         hull_refit_report *report) MUST_CHECK;
 /* The regular refit: another model file of the same architecture. */
 hull_status module_refit_model(module *m, const char *path, const options *o,
-                               refit_report *report) MUST_CHECK;
+                               hull_refit_report *report) MUST_CHECK;
+/* Fills from the imported model's own tensors, bound by position. */
+hull_status module_fill_native(module *m, const front_model *fm,
+                               const options *o, hull_refit_report *report)
+    MUST_CHECK;
+/* First fill with a checkpoint; with learn=on the model's values decide. */
+hull_status module_fill(module *m, const front_model *fm, weights *w,
+                        const options *o) MUST_CHECK;
 hull_status module_rollback(module *m) MUST_CHECK;
 
 /* ---- module_file.c ----------------------------------------------------------------- */
@@ -122,7 +144,7 @@ hull_status module_save(module *m, const char *path, unsigned flags)
     MUST_CHECK;
 hull_status module_load(module **out, const char *path, weights *linked,
                         cache *c, const options *o) MUST_CHECK;
-hull_status module_describe(buf *out, const module *m) MUST_CHECK;
+hull_status module_describe(buf *out, module *m) MUST_CHECK;
 
 /* ---- session.c ---------------------------------------------------------------------- */
 

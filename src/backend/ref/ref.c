@@ -243,6 +243,7 @@ static hull_status ref_program_run(stream *s, const program *p,
 
 const backend backend_ref = {
     .name = "ref",
+    .reads_host = true,
     .open = ref_open,
     .close = ref_close,
     .target = ref_target,

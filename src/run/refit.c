@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * refit.c - bind, fill a new set, publish it in one step. Refits of one module
+ * are serial, each starts from the set that is current when its turn comes.
+ * Whatever fails before publish leaves the module as it was.
+ */
+#include "run/module.h"
+
+#include <string.h>
+
+/* The set's fill plan: the module's last one while the way of binding stays. */
+static hull_status want_fill_plan(module *m, const binding *b)
+{
+    fill_plan *made;
+    digest signature;
+
+    TRY(binding_signature(&signature, m->plan, b));
+    if (m->fill != NULL && digest_eq(&signature, &m->fill->signature))
+        return HULL_OK;
+    TRY(fill_plan_make(&made, m->plan, b, &m->devices));
+    fill_plan_free(m->fill);
+    m->fill = made;
+    return HULL_OK;
+}
+
+/* With m->refit held. Takes b. */
+static hull_status fill_and_publish(module *m, binding *b,
+                                    const weight_set *current,
+                                    const options *o,
+                                    hull_refit_report *report)
+{
+    weight_set *s;
+    hull_status st = want_fill_plan(m, b);
+
+    if (st != HULL_OK) {
+        binding_free(b);
+        return st;
+    }
+    TRY(set_fill(&s, m->plan, m->fill, b, current, &m->devices, o, report));
+    module_publish(m, s, option_on(o, OPT_keep_previous));
+    report->version = s->version;
+    return HULL_OK;
+}
+
+static hull_status refit_locked(module *m, weights *w, bind_options *how,
+                                bool learn, hull_refit_report *report)
+{
+    weight_set *current = NULL;
+    hull_status st = HULL_OK;
+    binding *b;
+
+    pthread_mutex_lock(&m->lock);
+    if (m->current != NULL)
+        current = set_ref(m->current);
+    pthread_mutex_unlock(&m->lock);
+    how->previous = current != NULL ? current->bound : NULL;
+    TRY_OUT(bind_weights(&b, m->plan, w, how));
+    if (learn) {
+        st = plan_learn(m->plan, b);
+        if (st != HULL_OK) {
+            binding_free(b);
+            goto out;
+        }
+    }
+    st = fill_and_publish(m, b, current, how->o, report);
+out:
+    module_unpin(m, current);
+    return st;
+}
+
+static hull_status refit(module *m, weights *w, bind_options *how, bool learn,
+                         hull_refit_report *report)
+{
+    uint64_t start = time_ns();
+    hull_refit_report r = {0};
+    hull_status st;
+
+    pthread_mutex_lock(&m->refit);
+    st = refit_locked(m, w, how, learn, &r);
+    pthread_mutex_unlock(&m->refit);
+    r.seconds = (double)(time_ns() - start) * 1e-9;
+    if (st == HULL_OK && report != NULL)
+        *report = r;
+    return st;
+}
+
+static bool is_model(const weights *w)
+{
+    return weights_kind(w) == WEIGHTS_ONNX || weights_kind(w) == WEIGHTS_PT2;
+}
+
+hull_status module_refit(module *m, weights *w, const options *o,
+                         hull_refit_report *report)
+{
+    bind_options how = {.o = o};
+
+    if (is_model(w) && weights_n_files(w) > 0)
+        return module_refit_model(m, weights_file(w, 0)->path, o, report);
+    return refit(m, w, &how, false, report);
+}
+
+hull_status module_fill(module *m, const front_model *fm, weights *w,
+                        const options *o)
+{
+    bind_options how = {.o = o};
+    bool learn = option_on(o, OPT_learn);
+
+    if (is_model(w) && weights_n_files(w) > 0)
+        return module_refit_model(m, weights_file(w, 0)->path, o, NULL);
+    if (learn)
+        how.model = fm->native;
+    return refit(m, w, &how, learn, NULL);
+}
+
+hull_status module_fill_native(module *m, const front_model *fm,
+                               const options *o, hull_refit_report *report)
+{
+    bind_options how = {.o = o, .native = true};
+    hull_status st;
+    str *names = mem_calloc(fm->n_holes + 1, sizeof *names);
+
+    if (names == NULL)
+        return fail_oom(fm->n_holes * sizeof *names);
+    for (uint32_t i = 0; i < fm->n_holes; i++)
+        names[i] = fm->holes[i].name;
+    how.by_position = names;
+    st = refit(m, fm->native, &how, false, report);
+    mem_free(names);
+    return st;
+}
+
+/* First line in which two texts differ, for the error. */
+static hull_status texts_differ(str a, str b)
+{
+    uint32_t line = 1;
+
+    for (;; line++) {
+        str ra, rb, la = str_split(a, '\n', &ra), lb = str_split(b, '\n', &rb);
+
+        if (!str_eq(la, lb) || ra.n == 0 || rb.n == 0)
+            return fail(HULL_EBIND,
+                        "the model is another architecture: line %u of the "
+                        "canonical text is '%.*s', the module has '%.*s'; "
+                        "compile it instead", line, STR_ARG(str_trim(lb)),
+                        STR_ARG(str_trim(la)));
+        a = ra;
+        b = rb;
+    }
+}
+
+static hull_status same_architecture(const module *m, const front_model *fm)
+{
+    hull_status st = HULL_OK;
+    ir *work = NULL;
+    graph *g;
+    buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    TRY_OUT(ir_new(&work));
+    g = graph_copy(work, fm->g, str_of("main"));
+    TRY_OUT(ir_status(work));
+    TRY_OUT(graph_canonical_text(&text, g));
+    if (!str_eq(buf_view(&text), m->plan->imported))
+        st = texts_differ(m->plan->imported, buf_view(&text));
+out:
+    buf_fini(&text);
+    ir_free(work);
+    return st;
+}
+
+hull_status module_refit_model(module *m, const char *path, const options *o,
+                               hull_refit_report *report)
+{
+    hull_status st = HULL_OK;
+    front_model *fm = NULL;
+
+    TRY(front_import(&fm, path, NULL));
+    TRY_OUT(same_architecture(m, fm));
+    TRY_OUT(module_fill_native(m, fm, o, report));
+out:
+    front_free(fm);
+    return note(st, "%s", path);
+}

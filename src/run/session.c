@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * session.c - one caller's buffers and runs. For each set of input shapes a
+ * layout is made once: the blocks' plans and the place of every value in one
+ * slab per device. The layouts of the last few shapes are kept; a run with a
+ * known one allocates nothing.
+ */
+#include "run/module.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define LAYOUTS_KEPT 8
+
+/* One value of the call graph. */
+typedef struct cell {
+    shape shape;
+    uint64_t size;       /* bytes */
+    uint64_t *off;       /* per device: offset in its slab; UINT64_MAX = none */
+    bool *valid;         /* per device: holds the value now */
+} cell;
+
+typedef struct call_layout {
+    program_plan *plan;
+    place *params, *results; /* filled in anew for each run */
+    uint64_t scratch_off, scratch;
+} call_layout;
+
+typedef struct layout {
+    shape *inputs;       /* the key */
+    cell *cells;         /* per value id of the call graph */
+    call_layout *calls;  /* per block */
+    uint64_t *slab_bytes; /* per device */
+    arena a;
+    uint64_t used;       /* the session's clock at the last use */
+} layout;
+
+struct hull_session {
+    module *m;
+    layout *layouts[LAYOUTS_KEPT];
+    uint32_t n_layouts;
+    device_buffer **slabs; /* per device, as large as the largest layout */
+    uint64_t *slab_bytes;
+    stream **streams;    /* per device */
+    char *staging;       /* for values that change devices, strided inputs */
+    uint64_t staging_bytes;
+    char **outputs;      /* per output: memory that the session lends */
+    uint64_t *output_bytes;
+    shape *output_shapes;
+    dim_env env;
+    uint64_t clock, version;
+};
+
+/* ---- new and free ------------------------------------------------------------------ */
+
+hull_status session_new(session **out, module *m, const options *o)
+{
+    session *s = mem_calloc(1, sizeof *s);
+    uint32_t n_dev = m->devices.n, n_out = m->plan->main->body->n_results;
+    hull_status st = HULL_OK;
+
+    (void)o;
+    *out = NULL;
+    if (s == NULL)
+        return fail_oom(sizeof *s);
+    s->m = module_ref(m);
+    s->slabs = mem_calloc(n_dev, sizeof(*s->slabs));
+    s->slab_bytes = mem_calloc(n_dev, sizeof *s->slab_bytes);
+    s->streams = mem_calloc(n_dev, sizeof(*s->streams));
+    s->outputs = mem_calloc(n_out + 1, sizeof(*s->outputs));
+    s->output_bytes = mem_calloc(n_out + 1, sizeof *s->output_bytes);
+    s->output_shapes = mem_calloc(n_out + 1, sizeof *s->output_shapes);
+    if (s->slabs == NULL || s->slab_bytes == NULL || s->streams == NULL ||
+        s->outputs == NULL || s->output_bytes == NULL ||
+        s->output_shapes == NULL)
+        TRY_OUT(fail_oom(n_out * sizeof *s->output_shapes));
+    TRY_OUT(dim_env_init(&s->env, m->plan->m));
+    for (uint32_t i = 0; i < n_dev; i++)
+        TRY_OUT(m->devices.d[i]->be->stream_new(&s->streams[i],
+                                                m->devices.d[i]));
+    *out = s;
+    s = NULL;
+out:
+    session_free(s);
+    return st;
+}
+
+static void layout_free(const session *s, layout *l)
+{
+    if (l == NULL)
+        return;
+    for (uint32_t i = 0; l->calls != NULL && i < s->m->plan->n_blocks; i++)
+        if (l->calls[i].plan != NULL)
+            module_device(s->m, i)->be->plan_free(l->calls[i].plan);
+    arena_fini(&l->a);
+    mem_free(l);
+}
+
+void session_free(session *s)
+{
+    if (s == NULL)
+        return;
+    for (uint32_t i = 0; i < s->n_layouts; i++)
+        layout_free(s, s->layouts[i]);
+    for (uint32_t i = 0; i < s->m->devices.n; i++) {
+        const backend *be = s->m->devices.d[i]->be;
+
+        if (s->slabs != NULL)
+            be->buffer_free(s->slabs[i]);
+        if (s->streams != NULL)
+            be->stream_free(s->streams[i]);
+    }
+    for (uint32_t i = 0; s->outputs != NULL &&
+                         i < s->m->plan->main->body->n_results; i++)
+        mem_free(s->outputs[i]);
+    mem_free(s->slabs);
+    mem_free(s->slab_bytes);
+    mem_free(s->streams);
+    mem_free(s->staging);
+    mem_free(s->outputs);
+    mem_free(s->output_bytes);
+    mem_free(s->output_shapes);
+    dim_env_fini(&s->env);
+    module_unref(s->m);
+    mem_free(s);
+}
+
+/* ---- inputs ------------------------------------------------------------------------------ */
+
+static hull_status check_input(session *s, uint32_t i, const hull_tensor *t)
+{
+    const plan *p = s->m->plan;
+    const type *want = graph_type(p->main, p->main->body->params[i]);
+    str name = p->inputs[i];
+
+    if (t->dtype != (int32_t)want->dtype)
+        return fail(HULL_ESHAPE, "input '%.*s' is %s, wanted %s",
+                    STR_ARG(name), hull_dtype_name((hull_dtype)t->dtype),
+                    hull_dtype_name(want->dtype));
+    if (t->rank != (int32_t)want->rank || (t->rank > 0 && t->shape == NULL))
+        return fail(HULL_ESHAPE, "input '%.*s' has rank %d, wanted %u",
+                    STR_ARG(name), t->rank, want->rank);
+    if (t->device != 0)
+        return fail(HULL_EUNSUPPORTED, "input '%.*s' is on device %d; only "
+                    "host memory is taken", STR_ARG(name), t->device);
+    for (uint32_t k = 0; k < want->rank; k++) {
+        char what[256];
+
+        snprintf(what, sizeof what, "input '%.*s' dim %u", STR_ARG(name), k);
+        TRY(dim_bind(&s->env, want->dims[k], t->shape[k], what));
+    }
+    return HULL_OK;
+}
+
+static hull_status check_inputs(session *s, const hull_tensor *inputs,
+                                size_t n_inputs, size_t n_outputs)
+{
+    const region *body = s->m->plan->main->body;
+
+    if (n_inputs != body->n_params || n_outputs > body->n_results)
+        return fail(HULL_EINVAL,
+                    "%zu inputs and %zu outputs given, the module has %u and "
+                    "%u", n_inputs, n_outputs, body->n_params,
+                    body->n_results);
+    dim_env_clear(&s->env);
+    for (uint32_t i = 0; i < n_inputs; i++)
+        TRY(check_input(s, i, &inputs[i]));
+    for (uint32_t i = 0; i < n_inputs; i++)
+        for (int32_t k = 0; k < inputs[i].rank; k++)
+            if (inputs[i].data == NULL && inputs[i].shape[k] == 0)
+                break;
+            else if (inputs[i].data == NULL && k + 1 == inputs[i].rank)
+                return fail(HULL_EINVAL, "input '%.*s' has no data",
+                            STR_ARG(s->m->plan->inputs[i]));
+    return HULL_OK;
+}
+
+/* ---- layouts --------------------------------------------------------------------------- */
+
+static bool same_shape(const shape *a, const hull_tensor *t)
+{
+    return a->rank == (uint32_t)t->rank &&
+           memcmp(a->dims, t->shape, a->rank * sizeof *a->dims) == 0;
+}
+
+static layout *find_layout(session *s, const hull_tensor *inputs, size_t n)
+{
+    for (uint32_t i = 0; i < s->n_layouts; i++) {
+        size_t k = 0;
+
+        while (k < n && same_shape(&s->layouts[i]->inputs[k], &inputs[k]))
+            k++;
+        if (k == n)
+            return s->layouts[i];
+    }
+    return NULL;
+}
+
+static hull_status cell_bytes(cell *c, const graph *g, val v)
+{
+    uint64_t numel = 1;
+
+    for (uint32_t i = 0; i < c->shape.rank; i++)
+        if (!mul_u64(&numel, numel, (uint64_t)c->shape.dims[i]))
+            return fail(HULL_ESHAPE, "a value has more than 2^64 elements");
+    if (!dtype_bytes(&c->size, graph_type(g, v)->dtype, numel))
+        return fail(HULL_ESHAPE, "a value is too large");
+    return HULL_OK;
+}
+
+/* Room for value v on device d, for the whole run. */
+static hull_status want_place(layout *l, val v, uint32_t d)
+{
+    cell *c = &l->cells[v];
+
+    if (c->off[d] != UINT64_MAX)
+        return HULL_OK;
+    c->off[d] = l->slab_bytes[d];
+    if (c->size > UINT64_MAX / 4)
+        return fail(HULL_ENOMEM, "a value of %" PRIu64 " bytes", c->size);
+    l->slab_bytes[d] += round_up(c->size + 1, PLACE_ALIGN);
+    return HULL_OK;
+}
+
+static uint32_t device_index(const module *m, uint32_t block)
+{
+    const device *d = module_device(m, block);
+    uint32_t i = 0;
+
+    while (m->devices.d[i] != d)
+        i++;
+    return i;
+}
+
+/* The block that a call node runs: callee "b<i>". */
+static uint32_t block_of(const node *call)
+{
+    str callee = attr_str(call, "callee");
+    uint64_t i = 0;
+
+    ignore(str_to_u64(&i, (str){callee.p + 1, callee.n - 1}) ? HULL_OK
+                                                             : HULL_EINTERNAL);
+    return (uint32_t)i; /* checked when the plan was made or read */
+}
+
+static hull_status layout_call(session *s, layout *l, const node *call)
+{
+    uint32_t b = block_of(call), d = device_index(s->m, b);
+    const backend *be = s->m->devices.d[d]->be;
+    const graph *main = s->m->plan->main, *prog = s->m->plan->blocks[b].e->main;
+    call_layout *cl = &l->calls[b];
+    uint32_t n_params = prog->body->n_params;
+    shape *shapes = arena_array(&l->a, n_params, sizeof *shapes);
+    shape *results = arena_array(&l->a, call->n_out, sizeof *results);
+
+    cl->params = arena_array(&l->a, n_params, sizeof *cl->params);
+    cl->results = arena_array(&l->a, call->n_out, sizeof *cl->results);
+    if (shapes == NULL || results == NULL || cl->params == NULL ||
+        cl->results == NULL)
+        return fail_oom(n_params * sizeof *shapes);
+    for (uint32_t i = 0; i < n_params; i++) {
+        const type *t = graph_type(prog, prog->body->params[i]);
+
+        if (i < call->n_in) {
+            shapes[i] = l->cells[call->in[i]].shape;
+            TRY(want_place(l, call->in[i], d));
+            continue;
+        }
+        shapes[i].rank = t->rank; /* a slot */
+        memcpy(shapes[i].dims, t->dims, t->rank * sizeof *t->dims);
+    }
+    TRY(be->program_plan(&cl->plan, s->m->mains[b], shapes, n_params, results,
+                         &cl->scratch));
+    for (uint32_t i = 0; i < call->n_out; i++) {
+        l->cells[call->out[i]].shape = results[i];
+        TRY(cell_bytes(&l->cells[call->out[i]], main, call->out[i]));
+        TRY(want_place(l, call->out[i], d));
+    }
+    cl->scratch_off = 0;
+    return HULL_OK;
+}
+
+/* Scratch follows the values; calls on one device share it. */
+static void place_scratch(const session *s, layout *l)
+{
+    for (uint32_t d = 0; d < s->m->devices.n; d++) {
+        uint64_t most = 0, base = l->slab_bytes[d];
+
+        for (uint32_t b = 0; b < s->m->plan->n_blocks; b++) {
+            if (device_index(s->m, b) != d)
+                continue;
+            l->calls[b].scratch_off = base;
+            if (l->calls[b].scratch > most)
+                most = l->calls[b].scratch;
+        }
+        l->slab_bytes[d] = base + round_up(most + 1, PLACE_ALIGN);
+    }
+}
+
+static hull_status init_cells(session *s, layout *l)
+{
+    const graph *g = s->m->plan->main;
+    uint32_t n_dev = s->m->devices.n;
+
+    l->cells = arena_array(&l->a, g->n_values, sizeof *l->cells);
+    l->calls = arena_array(&l->a, s->m->plan->n_blocks, sizeof *l->calls);
+    l->slab_bytes = arena_array(&l->a, n_dev, sizeof *l->slab_bytes);
+    l->inputs = arena_array(&l->a, g->body->n_params, sizeof *l->inputs);
+    if (l->cells == NULL || l->calls == NULL || l->slab_bytes == NULL ||
+        l->inputs == NULL)
+        return fail_oom(g->n_values * sizeof *l->cells);
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        l->cells[v].off = arena_array(&l->a, n_dev, sizeof *l->cells[v].off);
+        l->cells[v].valid = arena_array(&l->a, n_dev, sizeof(bool));
+        if (l->cells[v].off == NULL || l->cells[v].valid == NULL)
+            return fail_oom(n_dev * sizeof *l->cells[v].off);
+        for (uint32_t d = 0; d < n_dev; d++)
+            l->cells[v].off[d] = UINT64_MAX;
+    }
+    return HULL_OK;
+}
+
+static hull_status make_layout(layout **out, session *s,
+                               const hull_tensor *inputs, size_t n)
+{
+    const graph *g = s->m->plan->main;
+    layout *l = mem_calloc(1, sizeof *l);
+    hull_status st = HULL_OK;
+
+    *out = NULL;
+    if (l == NULL)
+        return fail_oom(sizeof *l);
+    TRY_OUT(init_cells(s, l));
+    for (uint32_t i = 0; i < n; i++) {
+        cell *c = &l->cells[g->body->params[i]];
+
+        l->inputs[i].rank = (uint32_t)inputs[i].rank;
+        memcpy(l->inputs[i].dims, inputs[i].shape,
+               (size_t)inputs[i].rank * sizeof *inputs[i].shape);
+        c->shape = l->inputs[i];
+        TRY_OUT(cell_bytes(c, g, g->body->params[i]));
+    }
+    for (const node *call = g->body->first; call != NULL; call = call->next)
+        TRY_OUT(layout_call(s, l, call));
+    for (uint32_t i = 0; i < g->body->n_results; i++) {
+        val v = g->body->results[i];
+
+        if (graph_def(g, v) == NULL) /* an input handed through */
+            TRY_OUT(want_place(l, v, s->m->devices.n - 1));
+    }
+    place_scratch(s, l);
+    *out = l;
+    l = NULL;
+out:
+    layout_free(s, l);
+    return st;
+}
+
+/* The least recently used layout makes room. */
+static void keep_layout(session *s, layout *l)
+{
+    uint32_t at = 0;
+
+    if (s->n_layouts < LAYOUTS_KEPT) {
+        s->layouts[s->n_layouts++] = l;
+        return;
+    }
+    for (uint32_t i = 1; i < s->n_layouts; i++)
+        if (s->layouts[i]->used < s->layouts[at]->used)
+            at = i;
+    layout_free(s, s->layouts[at]);
+    s->layouts[at] = l;
+}
+
+static hull_status want_slabs(session *s, const layout *l)
+{
+    uint64_t most = 0;
+
+    for (uint32_t d = 0; d < s->m->devices.n; d++) {
+        device *dev = s->m->devices.d[d];
+
+        if (l->slab_bytes[d] <= s->slab_bytes[d])
+            continue;
+        dev->be->buffer_free(s->slabs[d]);
+        s->slabs[d] = NULL;
+        s->slab_bytes[d] = 0;
+        TRY(dev->be->buffer_new(&s->slabs[d], dev, l->slab_bytes[d]));
+        s->slab_bytes[d] = l->slab_bytes[d];
+    }
+    for (uint32_t v = 1; v < s->m->plan->main->n_values; v++)
+        if (l->cells[v].size > most)
+            most = l->cells[v].size;
+    if (most <= s->staging_bytes)
+        return HULL_OK;
+    mem_free(s->staging);
+    s->staging_bytes = 0;
+    s->staging = mem_alloc_aligned(PLACE_ALIGN, most);
+    if (s->staging == NULL)
+        return fail_oom(most);
+    s->staging_bytes = most;
+    return HULL_OK;
+}
+
+static hull_status want_layout(layout **out, session *s,
+                               const hull_tensor *inputs, size_t n)
+{
+    *out = find_layout(s, inputs, n);
+    if (*out == NULL) {
+        TRY(make_layout(out, s, inputs, n));
+        keep_layout(s, *out);
+    }
+    (*out)->used = ++s->clock;
+    return want_slabs(s, *out);
+}
+
+/* ---- a run ---------------------------------------------------------------------------------- */
+
+static place cell_place(const session *s, const layout *l, val v, uint32_t d)
+{
+    return (place){s->slabs[d], l->cells[v].off[d], l->cells[v].size};
+}
+
+/* Strided input to dense staging memory. */
+static void densify(char *dst, const hull_tensor *t)
+{
+    size_t width = hull_dtype_bits((hull_dtype)t->dtype) / 8;
+    int64_t index[HULL_MAX_RANK] = {0};
+    const char *src = t->data;
+
+    for (;;) {
+        int64_t off = 0;
+        int32_t k = t->rank - 1;
+
+        for (int32_t i = 0; i < t->rank; i++)
+            off += index[i] * t->strides[i];
+        memcpy(dst, src + off * (int64_t)width, width);
+        dst += width;
+        while (k >= 0 && ++index[k] == t->shape[k])
+            index[k--] = 0;
+        if (k < 0)
+            return;
+    }
+}
+
+static hull_status upload_inputs(session *s, layout *l,
+                                 const hull_tensor *inputs, size_t n)
+{
+    const graph *g = s->m->plan->main;
+
+    for (uint32_t i = 0; i < n; i++) {
+        val v = g->body->params[i];
+        cell *c = &l->cells[v];
+        const void *src = inputs[i].data;
+
+        for (uint32_t d = 0; d < s->m->devices.n; d++) {
+            const backend *be = s->m->devices.d[d]->be;
+
+            c->valid[d] = false;
+            if (c->off[d] == UINT64_MAX)
+                continue;
+            if (inputs[i].strides != NULL && c->size > 0) {
+                densify(s->staging, &inputs[i]);
+                src = s->staging;
+            }
+            TRY(be->upload(s->streams[d], cell_place(s, l, v, d), src));
+            if (src == s->staging)
+                TRY(be->stream_sync(s->streams[d]));
+            c->valid[d] = true;
+        }
+    }
+    return HULL_OK;
+}
+
+/* A value made on another device comes over the host. */
+static hull_status bring(session *s, layout *l, val v, uint32_t d)
+{
+    cell *c = &l->cells[v];
+
+    for (uint32_t from = 0; !c->valid[d] && from < s->m->devices.n; from++) {
+        const backend *src = s->m->devices.d[from]->be;
+        const backend *dst = s->m->devices.d[d]->be;
+
+        if (!c->valid[from])
+            continue;
+        TRY(src->download(s->streams[from], s->staging,
+                          cell_place(s, l, v, from)));
+        TRY(src->stream_sync(s->streams[from]));
+        TRY(dst->upload(s->streams[d], cell_place(s, l, v, d), s->staging));
+        TRY(dst->stream_sync(s->streams[d])); /* staging is used again */
+        c->valid[d] = true;
+    }
+    return HULL_OK;
+}
+
+static hull_status run_call(session *s, layout *l, const weight_set *set,
+                            const node *call)
+{
+    uint32_t b = block_of(call), d = device_index(s->m, b);
+    const graph *prog = s->m->plan->blocks[b].e->main;
+    call_layout *cl = &l->calls[b];
+    place scratch = {s->slabs[d], cl->scratch_off, cl->scratch};
+
+    for (uint32_t i = 0; i < prog->body->n_params; i++) {
+        if (i >= call->n_in) {
+            cl->params[i] = set->block_slots[b][i - call->n_in];
+            continue;
+        }
+        TRY(bring(s, l, call->in[i], d));
+        cl->params[i] = cell_place(s, l, call->in[i], d);
+    }
+    for (uint32_t i = 0; i < call->n_out; i++) {
+        for (uint32_t k = 0; k < s->m->devices.n; k++)
+            l->cells[call->out[i]].valid[k] = k == d;
+        cl->results[i] = cell_place(s, l, call->out[i], d);
+    }
+    return s->m->devices.d[d]->be->program_run(s->streams[d], s->m->mains[b],
+                                               cl->plan, cl->params,
+                                               cl->results, scratch);
+}
+
+/* The caller's memory, or memory that the session lends. */
+static hull_status output_memory(session *s, const layout *l, uint32_t i,
+                                 hull_tensor *out)
+{
+    const plan *p = s->m->plan;
+    val v = p->main->body->results[i];
+    const cell *c = &l->cells[v];
+    hull_dtype dt = graph_type(p->main, v)->dtype;
+
+    if (out->data != NULL) {
+        if (out->dtype != (int32_t)dt || !same_shape(&c->shape, out) ||
+            out->strides != NULL)
+            return fail(HULL_ESHAPE, "output '%.*s' was given memory of "
+                        "another dtype or shape", STR_ARG(p->outputs[i]));
+        return HULL_OK;
+    }
+    if (c->size > s->output_bytes[i] || s->outputs[i] == NULL) {
+        mem_free(s->outputs[i]);
+        s->output_bytes[i] = 0;
+        s->outputs[i] = mem_alloc_aligned(PLACE_ALIGN, c->size + 1);
+        if (s->outputs[i] == NULL)
+            return fail_oom(c->size);
+        s->output_bytes[i] = c->size;
+    }
+    s->output_shapes[i] = c->shape;
+    *out = (hull_tensor){.data = s->outputs[i],
+                         .shape = s->output_shapes[i].dims,
+                         .rank = (int32_t)c->shape.rank,
+                         .dtype = (int32_t)dt};
+    return HULL_OK;
+}
+
+static hull_status download_outputs(session *s, layout *l,
+                                    hull_tensor *outputs, size_t n)
+{
+    const graph *g = s->m->plan->main;
+
+    for (uint32_t i = 0; i < n; i++) {
+        val v = g->body->results[i];
+
+        TRY(output_memory(s, l, i, &outputs[i]));
+        for (uint32_t d = 0; d < s->m->devices.n; d++) {
+            const backend *be = s->m->devices.d[d]->be;
+
+            if (!l->cells[v].valid[d])
+                continue;
+            TRY(be->download(s->streams[d], outputs[i].data,
+                             cell_place(s, l, v, d)));
+            TRY(be->stream_sync(s->streams[d]));
+            break;
+        }
+    }
+    return HULL_OK;
+}
+
+static hull_status run_pinned(session *s, const weight_set *set,
+                              const hull_tensor *inputs, size_t n_inputs,
+                              hull_tensor *outputs, size_t n_outputs)
+{
+    layout *l;
+
+    TRY(check_inputs(s, inputs, n_inputs, n_outputs));
+    TRY(want_layout(&l, s, inputs, n_inputs));
+    TRY(upload_inputs(s, l, inputs, n_inputs));
+    for (const node *call = s->m->plan->main->body->first; call != NULL;
+         call = call->next)
+        TRY(run_call(s, l, set, call));
+    TRY(download_outputs(s, l, outputs, n_outputs));
+    s->version = set->version;
+    return HULL_OK;
+}
+
+hull_status session_run(session *s, const hull_tensor *inputs,
+                        size_t n_inputs, hull_tensor *outputs,
+                        size_t n_outputs)
+{
+    weight_set *set;
+    hull_status st;
+
+    TRY(module_pin(&set, s->m));
+    st = run_pinned(s, set, inputs, n_inputs, outputs, n_outputs);
+    module_unpin(s->m, set);
+    return st;
+}
+
+uint64_t session_version(const session *s)
+{
+    return s->version;
+}
+
+hull_status session_reset(session *s)
+{
+    (void)s; /* models with state are refused when they are compiled */
+    return HULL_OK;
+}

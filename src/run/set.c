@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * set.c - weight sets. A new set is filled beside the current one, unit by
+ * unit and in parallel; nothing of the current set changes, so a failure
+ * anywhere leaves the module as it was. Files are read with pread, never
+ * through the mapping, so a file that is truncated meanwhile is an error and
+ * not a signal; only borrow=on points into the mapping.
+ */
+#include "run/run.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+typedef struct filler {
+    const plan *p;
+    const fill_plan *fp;
+    const binding *b;
+    const devices *ds;
+    const weight_set *current;
+    weight_set *set;
+    uint32_t *first_stamp; /* per unit: where its stamps begin */
+    bool borrow;
+    _Atomic(uint64_t) read, written, shared_bytes;
+    _Atomic(uint64_t) borrowed, copied, computed, shared;
+} filler;
+
+/* ---- groups --------------------------------------------------------------------- */
+
+static slot_group *group_new(const fill_unit *u)
+{
+    slot_group *g = mem_calloc(1, sizeof *g);
+
+    if (g == NULL)
+        return NULL;
+    g->slots = mem_calloc(u->n_slots, sizeof(*g->slots));
+    if (g->slots == NULL) {
+        mem_free(g);
+        return NULL;
+    }
+    atomic_init(&g->refs, 1);
+    g->be = u->d->be;
+    g->n_slots = u->n_slots;
+    return g;
+}
+
+static void group_unref(slot_group *g)
+{
+    if (g == NULL || atomic_fetch_sub(&g->refs, 1) != 1)
+        return;
+    for (uint32_t i = 0; i < g->n_slots; i++)
+        g->be->buffer_free(g->slots[i]);
+    weights_unref(g->borrowed);
+    mem_free(g->slots);
+    mem_free(g);
+}
+
+/* ---- one unit ---------------------------------------------------------------------- */
+
+static const weight_entry *source_entry(const filler *f, const fill_source *s)
+{
+    return s->kept >= 0 ? NULL : weights_find(f->b->w[s->w], s->name);
+}
+
+/* upload_reader: pieces of one source's bytes. */
+typedef struct source_reader {
+    const filler *f;
+    const fill_source *s;
+    const weight_entry *e;
+} source_reader;
+
+static hull_status read_source(void *user, uint64_t off, void *dst, uint64_t n)
+{
+    source_reader *r = user;
+    const plan_hole *h;
+
+    if (r->e != NULL && off == 0 && n == r->s->n_bytes)
+        return weights_read(r->f->b->w[r->s->w], r->e, dst);
+    if (r->e != NULL)
+        return fail(HULL_EINTERNAL, "'%.*s' is read in pieces",
+                    STR_ARG(r->s->name));
+    h = &r->f->p->holes[r->s->kept];
+    memcpy(dst, (const char *)h->kept_value + off, n);
+    return HULL_OK;
+}
+
+static hull_status upload_source(filler *f, stream *st, place dst,
+                                 const fill_unit *u, const fill_source *s)
+{
+    source_reader r = {f, s, source_entry(f, s)};
+
+    if (s->kept < 0 && r.e == NULL)
+        return fail(HULL_EINTERNAL, "'%.*s' is not in the checkpoint",
+                    STR_ARG(s->name));
+    if (r.e != NULL && r.e->len != s->n_bytes)
+        return fail(HULL_EINTERNAL, "'%.*s' changed its size",
+                    STR_ARG(s->name));
+    f->read += s->n_bytes;
+    return u->d->be->upload_from(st, dst, read_source, &r);
+}
+
+static bool can_borrow(const filler *f, const fill_unit *u,
+                       const weight_entry *e, const void **out_view)
+{
+    const weight_storage *s;
+    size_t align;
+
+    if (!f->borrow || e == NULL || !u->d->be->reads_host)
+        return false;
+    s = weights_storage(f->b->w[u->sources[0].w], e);
+    if (s->memory != NULL && s->release == NULL)
+        return false; /* the caller's memory is read during the call only */
+    *out_view = weights_view(f->b->w[u->sources[0].w], e);
+    align = hull_dtype_bits(e->dtype) / 8;
+    return *out_view != NULL &&
+           (align < 2 || (uintptr_t)*out_view % align == 0);
+}
+
+static hull_status fill_identity(filler *f, const fill_unit *u,
+                                 slot_group *g, stream *st)
+{
+    const fill_source *s = &u->sources[0];
+    const weight_entry *e = source_entry(f, s);
+    const void *view = NULL;
+
+    if (can_borrow(f, u, e, &view)) {
+        g->borrowed = weights_ref(f->b->w[s->w]);
+        f->borrowed++;
+        return u->d->be->buffer_wrap(&g->slots[0], u->d, view, s->n_bytes);
+    }
+    TRY(u->d->be->buffer_new(&g->slots[0], u->d, s->n_bytes));
+    TRY(upload_source(f, st, (place){g->slots[0], 0, s->n_bytes}, u, s));
+    f->copied++;
+    f->written += s->n_bytes;
+    return HULL_OK;
+}
+
+/* Buffers of one computed unit; freed when it is filled. */
+typedef struct unit_run {
+    place *params, *results;
+    place scratch;
+    shape *shapes, *result_shapes;
+    program_plan *plan;
+} unit_run;
+
+static void unit_run_fini(unit_run *r, const fill_unit *u)
+{
+    const backend *be = u->d->be;
+
+    for (uint32_t i = 0; r->params != NULL && i < u->n_sources; i++)
+        be->buffer_free(r->params[i].buffer);
+    be->buffer_free(r->scratch.buffer);
+    if (r->plan != NULL)
+        be->plan_free(r->plan);
+    mem_free(r->params);
+    mem_free(r->results);
+    mem_free(r->shapes);
+    mem_free(r->result_shapes);
+}
+
+static hull_status compute_unit(filler *f, const fill_unit *u, slot_group *g,
+                                stream *s, unit_run *r)
+{
+    const backend *be = u->d->be;
+    uint64_t scratch;
+
+    r->params = mem_calloc(u->n_sources + 1, sizeof *r->params);
+    r->results = mem_calloc(u->n_slots, sizeof *r->results);
+    r->shapes = mem_calloc(u->n_sources + 1, sizeof *r->shapes);
+    r->result_shapes = mem_calloc(u->n_slots, sizeof *r->result_shapes);
+    if (r->params == NULL || r->results == NULL || r->shapes == NULL ||
+        r->result_shapes == NULL)
+        return fail_oom(u->n_sources * sizeof *r->params);
+    for (uint32_t i = 0; i < u->n_sources; i++) {
+        place *at = &r->params[i];
+
+        r->shapes[i] = u->sources[i].shape;
+        at->size = u->sources[i].n_bytes;
+        TRY(be->buffer_new(&at->buffer, u->d, at->size));
+        TRY(upload_source(f, s, *at, u, &u->sources[i]));
+    }
+    TRY(be->program_plan(&r->plan, u->prog, r->shapes, u->n_sources,
+                         r->result_shapes, &scratch));
+    r->scratch.size = scratch;
+    TRY(be->buffer_new(&r->scratch.buffer, u->d, scratch));
+    for (uint32_t i = 0; i < u->n_slots; i++) {
+        TRY(be->buffer_new(&g->slots[i], u->d, u->slot_bytes[i]));
+        r->results[i] = (place){g->slots[i], 0, u->slot_bytes[i]};
+        f->written += u->slot_bytes[i];
+    }
+    TRY(be->program_run(s, u->prog, r->plan, r->params, r->results,
+                        r->scratch));
+    f->computed += u->n_slots;
+    return HULL_OK;
+}
+
+static hull_status fill_computed(filler *f, const fill_unit *u, slot_group *g,
+                                 stream *s)
+{
+    unit_run r = {0};
+    hull_status st = compute_unit(f, u, g, s, &r), synced;
+
+    synced = u->d->be->stream_sync(s); /* before its buffers go */
+    unit_run_fini(&r, u);
+    return st != HULL_OK ? st : synced;
+}
+
+/* Every source is where it was when the current set was filled. */
+static bool same_sources(const filler *f, uint32_t unit)
+{
+    const fill_unit *u = &f->fp->units[unit];
+    uint32_t at = f->first_stamp[unit];
+
+    if (f->current == NULL ||
+        !digest_eq(&f->current->signature, &f->fp->signature))
+        return false;
+    if (f->borrow != (f->current->groups[unit]->borrowed != NULL) &&
+        u->identity)
+        return false;
+    for (uint32_t i = 0; i < u->n_sources; i++) {
+        const source_stamp *a = &f->set->stamps[at + i];
+        const source_stamp *b = &f->current->stamps[at + i];
+
+        if (u->sources[i].kept >= 0)
+            continue;
+        if (!a->known || !b->known || !file_id_eq(&a->id.file, &b->id.file) ||
+            a->id.off != b->id.off || a->id.len != b->id.len)
+            return false;
+    }
+    return true;
+}
+
+static void stamp_sources(filler *f, uint32_t unit)
+{
+    const fill_unit *u = &f->fp->units[unit];
+
+    for (uint32_t i = 0; i < u->n_sources; i++) {
+        source_stamp *s = &f->set->stamps[f->first_stamp[unit] + i];
+        const weight_entry *e = source_entry(f, &u->sources[i]);
+
+        s->known = e != NULL &&
+                   weights_identity(f->b->w[u->sources[i].w], e, &s->id);
+    }
+}
+
+static hull_status fill_one(void *user, size_t i)
+{
+    filler *f = user;
+    const fill_unit *u = &f->fp->units[i];
+    slot_group *g;
+    stream *s = NULL;
+    hull_status st;
+
+    stamp_sources(f, (uint32_t)i);
+    if (same_sources(f, (uint32_t)i)) {
+        g = f->current->groups[i];
+        atomic_fetch_add(&g->refs, 1);
+        f->set->groups[i] = g;
+        f->shared += g->n_slots;
+        for (uint32_t k = 0; k < u->n_slots; k++)
+            f->shared_bytes += u->slot_bytes[k];
+        return HULL_OK;
+    }
+    g = group_new(u);
+    if (g == NULL)
+        return fail_oom(sizeof *g);
+    f->set->groups[i] = g;
+    TRY(u->d->be->stream_new(&s, u->d));
+    st = u->identity ? fill_identity(f, u, g, s) : fill_computed(f, u, g, s);
+    if (st == HULL_OK)
+        st = u->d->be->stream_sync(s);
+    u->d->be->stream_free(s);
+    return st;
+}
+
+/* ---- the set ------------------------------------------------------------------------- */
+
+static hull_status set_new(filler *f)
+{
+    weight_set *s = mem_calloc(1, sizeof *s);
+    uint32_t stamps = 0;
+
+    if (s == NULL)
+        return fail_oom(sizeof *s);
+    f->set = s;
+    atomic_init(&s->refs, 1);
+    s->signature = f->fp->signature;
+    f->first_stamp = mem_calloc(f->fp->n_units + 1, sizeof *f->first_stamp);
+    s->groups = mem_calloc(f->fp->n_units + 1, sizeof(*s->groups));
+    s->block_slots = mem_calloc(f->p->n_blocks + 1, sizeof(*s->block_slots));
+    if (f->first_stamp == NULL || s->groups == NULL || s->block_slots == NULL)
+        return fail_oom(f->fp->n_units * sizeof *s->groups);
+    s->n_groups = f->fp->n_units;
+    s->n_blocks = f->p->n_blocks;
+    for (uint32_t i = 0; i < f->fp->n_units; i++) {
+        f->first_stamp[i] = stamps;
+        stamps += f->fp->units[i].n_sources;
+    }
+    s->stamps = mem_calloc(stamps + 1, sizeof *s->stamps);
+    s->label = mem_strndup(weights_label(f->b->w[0]),
+                           strlen(weights_label(f->b->w[0])));
+    if (s->stamps == NULL || s->label == NULL)
+        return fail_oom(stamps * sizeof *s->stamps);
+    for (uint32_t i = 0; i < f->p->n_blocks; i++) {
+        uint32_t n = f->p->blocks[i].e->prepare->body->n_results;
+
+        s->block_slots[i] = mem_calloc(n + 1, sizeof(place));
+        if (s->block_slots[i] == NULL)
+            return fail_oom(n * sizeof(place));
+    }
+    return HULL_OK;
+}
+
+static void place_slots(filler *f)
+{
+    for (uint32_t i = 0; i < f->fp->n_units; i++) {
+        const fill_unit *u = &f->fp->units[i];
+
+        for (uint32_t k = 0; k < u->n_slots; k++)
+            f->set->block_slots[u->block][u->slots[k]] = (place){
+                f->set->groups[i]->slots[k], 0, u->slot_bytes[k]};
+    }
+}
+
+/* A file that was written during the fill fails the refit. */
+static hull_status check_files(const filler *f)
+{
+    for (uint32_t i = 0; i < f->b->n_w; i++)
+        TRY(weights_unchanged(f->b->w[i]));
+    return HULL_OK;
+}
+
+static void add_to_report(const filler *f, hull_refit_report *r)
+{
+    r->bytes_read += f->read;
+    r->bytes_written += f->written;
+    r->bytes_shared += f->shared_bytes;
+    r->slots_borrowed += f->borrowed;
+    r->slots_copied += f->copied;
+    r->slots_computed += f->computed;
+    r->slots_shared += f->shared;
+    r->kept += f->b->n_kept;
+}
+
+hull_status set_fill(weight_set **out, const plan *p, const fill_plan *fp,
+                     binding *b, const weight_set *current,
+                     const devices *ds, const options *o,
+                     hull_refit_report *report)
+{
+    filler f = {.p = p, .fp = fp, .b = b, .ds = ds, .current = current};
+    hull_status st = HULL_OK;
+
+    *out = NULL;
+    f.borrow = option_on(o, OPT_borrow);
+    TRY_OUT(set_new(&f));
+    TRY_OUT(pool_for(ds->pool, fp->n_units, fill_one, &f));
+    TRY_OUT(check_files(&f));
+    place_slots(&f);
+    for (uint32_t i = 0; i < f.set->n_groups; i++)
+        f.set->borrows = f.set->borrows || f.set->groups[i]->borrowed != NULL;
+    add_to_report(&f, report);
+    if (f.set->borrows || option_on(o, OPT_keep_sources)) {
+        f.set->bound = b;
+        b = NULL;
+    }
+    *out = f.set;
+    f.set = NULL;
+out:
+    set_free(f.set);
+    binding_free(b);
+    mem_free(f.first_stamp);
+    return st;
+}
+
+hull_status set_fresh(const weight_set *s)
+{
+    for (uint32_t i = 0; s->borrows && i < s->bound->n_w; i++)
+        TRY(weights_unchanged(s->bound->w[i]));
+    return HULL_OK;
+}
+
+weight_set *set_ref(weight_set *s)
+{
+    atomic_fetch_add(&s->refs, 1);
+    return s;
+}
+
+bool set_unref_last(weight_set *s)
+{
+    return s != NULL && atomic_fetch_sub(&s->refs, 1) == 1;
+}
+
+void set_free(weight_set *s)
+{
+    if (s == NULL)
+        return;
+    for (uint32_t i = 0; s->groups != NULL && i < s->n_groups; i++)
+        group_unref(s->groups[i]);
+    for (uint32_t i = 0; s->block_slots != NULL && i < s->n_blocks; i++)
+        mem_free(s->block_slots[i]);
+    mem_free(s->groups);
+    mem_free(s->block_slots);
+    mem_free(s->stamps);
+    mem_free(s->label);
+    binding_free(s->bound);
+    mem_free(s);
+}
