@@ -50,7 +50,6 @@ typedef struct aten_call {
     hull_status st;                 /* sticky */
     aten_value args[ATEN_ARGS_MAX]; /* in schema order */
     str arg_names[ATEN_ARGS_MAX];
-    str arg_types[ATEN_ARGS_MAX];
     bool given[ATEN_ARGS_MAX];
     uint32_t n_args;
     bool aliases;                   /* results may be views of argument 0 */
@@ -78,7 +77,7 @@ struct aten_row {
 
 /* NULL when absent. name without ".default". */
 const aten_row *aten_find(str name);
-/* Fills names, types and defaults from the row's schema. */
+/* Fills names and defaults from the row's schema. */
 hull_status aten_begin(aten_call *c, front *f, const aten_row *row, str label)
     MUST_CHECK;
 /* Gives argument `name` its value; names that no result depends on (layout,

@@ -101,6 +101,16 @@ static str next_argument(str *rest)
     return head;
 }
 
+/* The name of an argument stands behind its type, which may have blanks. */
+static str last_word(str s)
+{
+    size_t at = s.n;
+
+    while (at > 0 && s.p[at - 1] != ' ')
+        at--;
+    return (str){s.p + at, s.n - at};
+}
+
 hull_status aten_begin(aten_call *c, front *f, const aten_row *row, str label)
 {
     str rest = str_of(row->schema);
@@ -115,13 +125,9 @@ hull_status aten_begin(aten_call *c, front *f, const aten_row *row, str label)
             continue;
         if (i == ATEN_ARGS_MAX)
             return fail(HULL_EINTERNAL, "schema of %s is too long", row->name);
-        if (str_starts(arg, "Tensor(a -> *)")) {
-            c->aliases = true;
-            arg = (str){arg.p + 9, arg.n - 9};
-        }
-        c->aliases |= i == 0 && str_starts(arg, "Tensor(a)");
-        arg = str_split(arg, '=', &text);
-        c->arg_types[i] = str_split(arg, ' ', &name);
+        c->aliases |= i == 0 && (str_starts(arg, "Tensor(a)") ||
+                                 str_starts(arg, "Tensor(a -> *)"));
+        name = last_word(str_split(arg, '=', &text));
         c->arg_names[i] = name;
         if (has_default) {
             c->given[i] = true;

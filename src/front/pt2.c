@@ -381,6 +381,7 @@ static hull_status add_state(program *q, uint32_t cell, val v)
     if (!c->origin)
         c->origin = front_weight(q->p.f, c->hole);
     TRY(ir_status(q->p.m));
+    front_is_parameter(q->p.f, c->origin); /* a state is never a literal */
     type t = *graph_type(g, c->origin);
     val param = graph_param(g, c->hole, &t);
     graph_replace(g, c->origin, param);
