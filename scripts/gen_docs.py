@@ -60,11 +60,69 @@ def options():
                                  "meaning"], rows)
 
 
+# ---- ops: src/ir/ops.def ------------------------------------------------------
+
+TRAITS = {"P": "pure", "W": "pointwise", "C": "commutes", "V": "view",
+          "F": "can fail", "G": "grows", "L": "leaf", "B": "has bodies"}
+
+
+def count(low, high):
+    if high == "-1":
+        return f"{low} or more"
+    return low if low == high else f"{low} to {high}"
+
+
+def attributes(text):
+    """'a:int=0 b:str' as the page shows it."""
+    cells = []
+    for name, kind, default in re.findall(
+            r'(\w+):(\w+)(?:=("[^"]*"|\S+))?', text):
+        cell = f"`{name}` {kind}"
+        if default:
+            cell += " (optional)" if default == "?" else f" = `{default}`"
+        cells.append(cell)
+    return ", ".join(cells)
+
+
+def ops():
+    """A table of all ops; comments of the table file stand between the rows,
+    so they become the notes of the group that follows."""
+    text = read("src/ir/ops.def")
+    token = re.compile(
+        r'/\*(?P<note>.*?)\*/|'
+        r'^OP\((?P<name>\w+),\s*(?P<family>\w+),\s*(?P<low>-?\d+),\s*'
+        r'(?P<high>-?\d+),\s*(?P<out>-?\d+),\s*"(?P<attrs>(?:[^"\\]|\\.)*)",'
+        r'\s*(?P<traits>[^)]*)\)', re.M | re.S)
+    out, rows, note = [], [], ""
+    head = ["op", "operands", "results", "attributes", "traits"]
+
+    def flush():
+        if rows:
+            out.append("\n" + (note + "\n\n" if note else "") +
+                       table(head, rows))
+            rows.clear()
+
+    for m in token.finditer(text[text.index("#endif"):]):
+        if m["note"] is not None:
+            flush()
+            note = re.sub(r"\s*\n \* ?", " ", m["note"]).strip()
+            note = re.sub(r"([*_<\[\]])", r"\\\1", note)
+            continue
+        traits = [TRAITS[t] for t in re.findall(r"[A-Z]", m["traits"])]
+        rows.append([f"`{m['name']}`", count(m["low"], m["high"]),
+                     "by bodies" if m["out"] == "-1" else m["out"],
+                     attributes(m["attrs"].replace('\\"', '"')),
+                     ", ".join(traits)])
+    flush()
+    return "".join(out) + "\n"
+
+
 # ---- pages -------------------------------------------------------------------
 
 # name -> (page, whole page?, generator)
 GENERATORS = {
     "options": ("docs/options.md", True, options),
+    "ops": ("docs/ir.md", False, ops),
 }
 
 
