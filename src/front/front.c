@@ -38,6 +38,11 @@ front_entry *front_find(front *f, str name)
                                                    : NULL;
 }
 
+const weight_entry *front_stored(const front *f, const front_entry *e)
+{
+    return weights_find(f->fm->native, e->name);
+}
+
 /* The entry of `name`, made when there is none; NULL when out of memory. */
 static front_entry *entry_of(front *f, str name)
 {
@@ -52,7 +57,6 @@ static front_entry *entry_of(front *f, str name)
         return NULL;
     }
     e->name = keep_str(f, name);
-    e->stored = weights_find(f->fm->native, name);
     hull_status st = mem_grow(&p->entries, &p->cap_entries, p->n_entries + 1,
                               sizeof *p->entries);
     if (st == HULL_OK)
@@ -100,16 +104,17 @@ val front_weight(front *f, str name)
         return 0;
     if (e->v)
         return e->v;
-    if (!e->stored) {
+    const weight_entry *w = front_stored(f, e);
+    if (!w) {
         (void)ir_fail(f->m, fail(HULL_EFORMAT,
                                  "tensor '%.*s' is used but not stored in the "
                                  "model file",
                                  STR_ARG(name)));
         return 0;
     }
-    for (uint32_t i = 0; i < e->stored->rank; i++)
-        dims[i] = e->stored->shape[i];
-    type t = type_tensor(f->m, e->stored->dtype, dims, e->stored->rank);
+    for (uint32_t i = 0; i < w->rank; i++)
+        dims[i] = w->shape[i];
+    type t = type_tensor(f->m, w->dtype, dims, w->rank);
     /* Holes stand in front of everything, so that bodies see them too. */
     g->insert_in = NULL;
     g->insert_before = g->body->first;
@@ -118,7 +123,7 @@ val front_weight(front *f, str name)
     g->insert_before = before;
     if (e->v) {
         value_set_name(g, e->v, e->name);
-        hull_status st = set_known(f, e->v, e->stored);
+        hull_status st = set_known(f, e->v, w);
         if (st != HULL_OK)
             (void)ir_fail(f->m, st);
     }
@@ -361,11 +366,12 @@ static bool fold_value(folder *o, val v, int depth, tensor *out)
         return false;
     if (n->op == OP_weight) {
         front_entry *e = front_entry_of(f, v);
+        const weight_entry *w = e ? front_stored(f, e) : NULL;
 
-        if (!e || !e->stored || !has_bytes(f, e->stored) ||
+        if (!w || !has_bytes(f, w) ||
             !fold_room(o, graph_type(f->g, v), out))
             return false;
-        hull_status st = weights_read(f->fm->native, e->stored, out->data);
+        hull_status st = weights_read(f->fm->native, w, out->data);
         if (st != HULL_OK)
             (void)ir_fail(f->m, st);
         o->parameter |= e->parameter || e->declared_parameter;

@@ -64,7 +64,7 @@ static str value_text(front *f, const weight_entry *w, const void *data,
 /* Replaces entry e's weight node by a const node with the stored bytes. */
 static hull_status make_literal(front *f, front_entry *e, const char *reason)
 {
-    const weight_entry *w = e->stored;
+    const weight_entry *w = front_stored(f, e);
     front_model *fm = f->fm;
     node *n = graph_def(f->g, e->v);
     void *data = mem_alloc(w->len ? w->len : 1);
@@ -121,7 +121,7 @@ static const char *literal_reason(const front *f, const front_entry *e)
 {
     if (e->pinned)
         return e->pinned;
-    if (e->stored->rank != 0 || e->parameter || e->declared_parameter ||
+    if (front_stored(f, e)->rank != 0 || e->parameter || e->declared_parameter ||
         front_in_signature(f, e->name))
         return NULL;
     for (uint32_t i = 0; i < e->n_names; i++)
@@ -145,7 +145,7 @@ static hull_status apply_literals(front *f)
 
         if (!reason)
             continue;
-        if (weights_storage(f->fm->native, e->stored)->absent)
+        if (weights_storage(f->fm->native, front_stored(f, e))->absent)
             return fail(HULL_EFORMAT,
                         "'%.*s' %s, but the file does not hold its bytes",
                         STR_ARG(e->name), reason);
@@ -179,7 +179,7 @@ static bool is_kept_dtype(hull_dtype dt)
 
 static void fill_hole(front *f, front_hole *h, const front_entry *e)
 {
-    const weight_entry *w = e->stored;
+    const weight_entry *w = front_stored(f, e);
     bool inline_value = w && w->inline_value;
 
     h->name = e->name;

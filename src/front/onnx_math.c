@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * onnx_math.c - lowerings of pointwise operators: one IR op where there is
+ * one, a few where ONNX has a composite.
+ */
+#include "front/onnx_lower.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+hull_status onnx_unary(onnx_call *c)
+{
+    c->out[0] = op_unary(c->g, (op_code)c->row->arg, c->in[0]);
+    return HULL_OK;
+}
+
+hull_status onnx_identity(onnx_call *c)
+{
+    c->out[0] = c->in[0];
+    return HULL_OK;
+}
+
+/* Ops whose attributes carry the names of ONNX's. */
+hull_status onnx_activation(onnx_call *c)
+{
+    op_code op = (op_code)c->row->arg;
+    node *n = node_new(c->g, op);
+
+    node_input(c->g, n, c->in[0]);
+    if (op == OP_leaky_relu)
+        node_float(c->g, n, "alpha", onnx_float(c, "alpha", 0.01));
+    else if (op == OP_elu)
+        node_float(c->g, n, "alpha", onnx_float(c, "alpha", 1.0));
+    else {
+        node_float(c->g, n, "alpha", onnx_float(c, "alpha", 0.2));
+        node_float(c->g, n, "beta", onnx_float(c, "beta", 0.5));
+    }
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}
+
+hull_status onnx_gelu(onnx_call *c)
+{
+    str how = onnx_str(c, "approximate", "none");
+    node *n = node_new(c->g, OP_gelu);
+
+    if (!str_is(how, "none") && !str_is(how, "tanh"))
+        return fail(HULL_EFORMAT,
+                    "attribute 'approximate' is '%.*s', want none or tanh",
+                    STR_ARG(how));
+    node_input(c->g, n, c->in[0]);
+    node_bool(c->g, n, "tanh", str_is(how, "tanh"));
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}
+
+static val elu(onnx_call *c, val x, double alpha)
+{
+    node *n = node_new(c->g, OP_elu);
+
+    node_input(c->g, n, x);
+    node_float(c->g, n, "alpha", alpha);
+    return node_add(c->g, n);
+}
+
+static val scaled(onnx_call *c, val x, double by)
+{
+    return by == 1.0 ? x
+                     : op_binary(c->g, OP_mul, x, onnx_scalar_like(c, x, by));
+}
+
+/* x where x > 0, else alpha (exp(x / alpha) - 1). */
+hull_status onnx_celu(onnx_call *c)
+{
+    double alpha = onnx_float(c, "alpha", 1.0);
+    val x = c->in[0];
+
+    if (alpha == 1.0) {
+        c->out[0] = elu(c, x, 1.0);
+        return HULL_OK;
+    }
+    val low = op_binary(c->g, OP_div, x, onnx_scalar_like(c, x, alpha));
+    low = scaled(c, op_unary(c->g, OP_expm1, low), alpha);
+    val zero = onnx_scalar_like(c, x, 0.0);
+    c->out[0] = op_binary(c->g, OP_add, op_binary(c->g, OP_max, x, zero),
+                          op_binary(c->g, OP_min, low, zero));
+    return HULL_OK;
+}
+
+hull_status onnx_selu(onnx_call *c)
+{
+    double alpha = onnx_float(c, "alpha", 1.67326319217681884765625);
+    double gamma = onnx_float(c, "gamma", 1.05070102214813232421875);
+
+    c->out[0] = scaled(c, elu(c, c->in[0], alpha), gamma);
+    return HULL_OK;
+}
+
+static val select3(onnx_call *c, val cond, val yes, val no)
+{
+    node *n = node_new(c->g, OP_where);
+
+    node_input(c->g, n, cond);
+    node_input(c->g, n, yes);
+    node_input(c->g, n, no);
+    return node_add(c->g, n);
+}
+
+hull_status onnx_shrink(onnx_call *c)
+{
+    double lambd = onnx_float(c, "lambd", 0.5);
+    val x = c->in[0], bias = onnx_scalar_like(c, x, onnx_float(c, "bias", 0));
+    val high = op_binary(c->g, OP_gt, x, onnx_scalar_like(c, x, lambd));
+    val low = op_binary(c->g, OP_lt, x, onnx_scalar_like(c, x, -lambd));
+    val rest = select3(c, high, op_binary(c->g, OP_sub, x, bias),
+                       onnx_scalar_like(c, x, 0.0));
+
+    c->out[0] = select3(c, low, op_binary(c->g, OP_add, x, bias), rest);
+    return HULL_OK;
+}
+
+hull_status onnx_softsign(onnx_call *c)
+{
+    val x = c->in[0], one = onnx_scalar_like(c, x, 1.0);
+    val by = op_binary(c->g, OP_add, op_unary(c->g, OP_abs, x), one);
+
+    c->out[0] = op_binary(c->g, OP_div, x, by);
+    return HULL_OK;
+}
+
+hull_status onnx_thresholded_relu(onnx_call *c)
+{
+    val x = c->in[0];
+    val above = op_binary(c->g, OP_gt, x,
+                          onnx_scalar_like(c, x, onnx_float(c, "alpha", 1.0)));
+
+    c->out[0] = select3(c, above, x, onnx_scalar_like(c, x, 0.0));
+    return HULL_OK;
+}
+
+hull_status onnx_swish(onnx_call *c)
+{
+    double alpha = onnx_float(c, "alpha", 1.0);
+    val x = c->in[0];
+
+    if (alpha == 1.0)
+        c->out[0] = op_unary(c->g, OP_silu, x);
+    else
+        c->out[0] = op_binary(c->g, OP_mul, x,
+                              op_unary(c->g, OP_sigmoid, scaled(c, x, alpha)));
+    return HULL_OK;
+}
+
+hull_status onnx_hard_swish(onnx_call *c)
+{
+    node *n = node_new(c->g, OP_hard_sigmoid);
+
+    node_input(c->g, n, c->in[0]);
+    node_float(c->g, n, "alpha", 1.0 / 6.0);
+    node_float(c->g, n, "beta", 0.5);
+    c->out[0] = op_binary(c->g, OP_mul, c->in[0], node_add(c->g, n));
+    return HULL_OK;
+}
+
+hull_status onnx_mish(onnx_call *c)
+{
+    val t = op_unary(c->g, OP_tanh, op_unary(c->g, OP_softplus, c->in[0]));
+
+    c->out[0] = op_binary(c->g, OP_mul, c->in[0], t);
+    return HULL_OK;
+}
+
+hull_status onnx_prelu(onnx_call *c)
+{
+    val x = c->in[0];
+    val below = op_binary(c->g, OP_lt, x, onnx_scalar_like(c, x, 0.0));
+
+    front_is_parameter(c->f, c->in[1]);
+    c->out[0] = select3(c, below, op_binary(c->g, OP_mul, x, c->in[1]), x);
+    return HULL_OK;
+}
+
+hull_status onnx_is_inf(onnx_call *c)
+{
+    node *n = node_new(c->g, OP_is_inf);
+
+    node_input(c->g, n, c->in[0]);
+    node_bool(c->g, n, "negative", onnx_int(c, "detect_negative", 1) != 0);
+    node_bool(c->g, n, "positive", onnx_int(c, "detect_positive", 1) != 0);
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}
+
+/* Clip: stored bounds are literals of a clamp, others are max and min. */
+hull_status onnx_clip(onnx_call *c)
+{
+    double lo = onnx_float(c, "min", -INFINITY);
+    double hi = onnx_float(c, "max", INFINITY);
+    val x = c->in[0], vlo = onnx_in(c, 1), vhi = onnx_in(c, 2);
+
+    if (vlo && front_scalar(c->f, vlo, &lo))
+        vlo = 0;
+    if (vhi && front_scalar(c->f, vhi, &hi))
+        vhi = 0;
+    if (isfinite(lo) || isfinite(hi) || isnan(lo) || isnan(hi)) {
+        node *n = node_new(c->g, OP_clamp);
+
+        node_input(c->g, n, x);
+        node_float(c->g, n, "min", lo);
+        node_float(c->g, n, "max", hi);
+        x = node_add(c->g, n);
+    }
+    if (vlo)
+        x = op_binary(c->g, OP_max, x, vlo);
+    if (vhi)
+        x = op_binary(c->g, OP_min, x, vhi);
+    c->out[0] = x;
+    return HULL_OK;
+}
+
+/* A stored vector added to a product is a bias. */
+static void mark_bias(onnx_call *c)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const node *by = graph_def(c->g, c->in[1 - i]);
+        const type *t = onnx_type(c, c->in[i]);
+
+        if (by && (by->op == OP_matmul || by->op == OP_conv ||
+                   by->op == OP_conv_transpose) &&
+            t && t->rank > 0 && dtype_is_float(t->dtype))
+            front_is_parameter(c->f, c->in[i]);
+    }
+}
+
+hull_status onnx_binary(onnx_call *c)
+{
+    if (c->row->arg == OP_add)
+        mark_bias(c);
+    c->out[0] = op_binary(c->g, (op_code)c->row->arg, c->in[0], c->in[1]);
+    return HULL_OK;
+}
+
+hull_status onnx_div(onnx_call *c)
+{
+    node *n = node_new(c->g, OP_div);
+    const type *t = onnx_type(c, c->in[0]);
+
+    node_input(c->g, n, c->in[0]);
+    node_input(c->g, n, c->in[1]);
+    if (t && dtype_is_int(t->dtype))
+        node_str(c->g, n, "round", str_of("trunc"));
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}
+
+/* The exponent may have another dtype; the result has the base's. */
+hull_status onnx_pow(onnx_call *c)
+{
+    const type *a = onnx_type(c, c->in[0]), *b = onnx_type(c, c->in[1]);
+    val x = c->in[0], y = c->in[1];
+
+    if (!a || !b)
+        return ir_status(c->m);
+    hull_dtype to = a->dtype;
+    if (dtype_is_int(a->dtype) && dtype_is_float(b->dtype)) {
+        x = op_cast(c->g, x, HULL_F64);
+        y = op_cast(c->g, y, HULL_F64);
+        c->out[0] = op_cast(c->g, op_binary(c->g, OP_pow, x, y), to);
+    } else {
+        c->out[0] = op_binary(c->g, OP_pow, x, op_cast(c->g, y, to));
+    }
+    return HULL_OK;
+}
+
+hull_status onnx_mod(onnx_call *c)
+{
+    node *n = node_new(c->g, OP_mod);
+    const type *t = onnx_type(c, c->in[0]);
+    bool fmod_rule = onnx_int(c, "fmod", 0) != 0;
+
+    if (t && dtype_is_float(t->dtype) && !fmod_rule)
+        return fail(HULL_EFORMAT, "attribute 'fmod' is 0, want 1 for floats");
+    node_input(c->g, n, c->in[0]);
+    node_input(c->g, n, c->in[1]);
+    node_bool(c->g, n, "floor", !fmod_rule);
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}
+
+hull_status onnx_shift(onnx_call *c)
+{
+    str way = onnx_str(c, "direction", "");
+    bool left = str_is(way, "LEFT");
+
+    if (!left && !str_is(way, "RIGHT"))
+        return fail(HULL_EFORMAT,
+                    "attribute 'direction' is '%.*s', want LEFT or RIGHT",
+                    STR_ARG(way));
+    c->out[0] = op_binary(c->g, left ? OP_shift_left : OP_shift_right,
+                          c->in[0], c->in[1]);
+    return HULL_OK;
+}
+
+/* Max, Min, Sum, Mean of any number of operands. */
+hull_status onnx_variadic(onnx_call *c)
+{
+    bool mean = c->row->arg == OP_reduce_mean;
+    op_code op = mean ? OP_add : (op_code)c->row->arg;
+    val x = c->in[0];
+
+    for (uint32_t i = 1; i < c->n_in; i++) {
+        if (!c->in[i])
+            return fail(HULL_EFORMAT, "input %" PRIu32 " is missing", i);
+        x = op_binary(c->g, op, x, c->in[i]);
+    }
+    if (mean && c->n_in > 1)
+        x = op_binary(c->g, OP_div, x, onnx_scalar_like(c, x, c->n_in));
+    c->out[0] = x;
+    return HULL_OK;
+}
+
+hull_status onnx_where(onnx_call *c)
+{
+    c->out[0] = select3(c, c->in[0], c->in[1], c->in[2]);
+    return HULL_OK;
+}
+
+static hull_status cast_to(onnx_call *c, hull_dtype to)
+{
+    const type *t = onnx_type(c, c->in[0]);
+    node *n = NULL;
+
+    if (t && t->dtype == to) {
+        c->out[0] = c->in[0];
+        return HULL_OK;
+    }
+    n = node_new(c->g, OP_cast);
+    node_input(c->g, n, c->in[0]);
+    node_dtype(c->g, n, "to", to);
+    node_bool(c->g, n, "saturate", onnx_int(c, "saturate", 1) != 0);
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}
+
+hull_status onnx_cast(onnx_call *c)
+{
+    int64_t code = onnx_int(c, "to", 0);
+    hull_dtype to = onnx_dtype(code);
+    str mode = onnx_str(c, "round_mode", "up");
+
+    if (to == HULL_NONE)
+        return fail(HULL_EUNSUPPORTED, "attribute 'to' is %" PRId64
+                    ", not a numeric type", code);
+    if (!str_is(mode, "up"))
+        return fail(HULL_EUNSUPPORTED, "attribute 'round_mode' is '%.*s', "
+                    "want up", STR_ARG(mode));
+    return cast_to(c, to);
+}
+
+hull_status onnx_cast_like(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[1]);
+
+    return t ? cast_to(c, t->dtype) : ir_status(c->m);
+}
+
+/* Inference: x itself, and a mask of true. */
+hull_status onnx_dropout(onnx_call *c)
+{
+    double training = 0;
+    const type *t = onnx_type(c, c->in[0]);
+
+    if (onnx_in(c, 2) &&
+        (!front_scalar(c->f, c->in[2], &training) || training != 0))
+        return fail(HULL_EUNSUPPORTED, "training_mode is not constant false");
+    c->out[0] = c->in[0];
+    if (onnx_wants(c, 1) && t) {
+        type x = *t; /* adding a node moves the graph's types */
+        val yes = op_scalar_i64(c->g, HULL_BOOL, 1);
+        c->out[1] = op_expand(c->g, yes, x.dims, x.rank);
+    }
+    return HULL_OK;
+}

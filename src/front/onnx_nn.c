@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * onnx_nn.c - lowerings of convolutions and pools: defaults of the window's
+ * attributes, auto_pad, and the shapes they imply.
+ */
+#include "front/onnx_lower.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Window of a convolution or pool over n spatial axes. */
+typedef struct window {
+    uint32_t n;
+    int64_t kernel[HULL_MAX_RANK], stride[HULL_MAX_RANK];
+    int64_t dilation[HULL_MAX_RANK], pad[2 * HULL_MAX_RANK];
+} window;
+
+static hull_status list_or(onnx_call *c, const char *name, int64_t *out,
+                           uint32_t want, int64_t fill, int64_t least)
+{
+    uint32_t n = 0;
+
+    TRY(onnx_ints(c, name, out, want, &n));
+    if (n == 0)
+        for (; n < want; n++)
+            out[n] = fill;
+    if (n != want)
+        return fail(HULL_ESHAPE, "attribute '%s' has %" PRIu32
+                    " values, want %" PRIu32, name, n, want);
+    for (uint32_t i = 0; i < n; i++)
+        if (out[i] < least || out[i] > INT32_MAX)
+            return fail(HULL_EFORMAT, "attribute '%s' holds %" PRId64
+                        ", want at least %" PRId64, name, out[i], least);
+    return HULL_OK;
+}
+
+/* SAME: as many outputs as ceil(input / stride). */
+static hull_status same_pads(onnx_call *c, window *w, const dim *spatial,
+                             bool upper)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        int64_t size = 0, reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        int64_t total = reach - 1;
+
+        if (w->stride[i] != 1) {
+            if (!dim_is_int(c->m, spatial[i], &size))
+                return fail(HULL_EUNSUPPORTED,
+                            "auto_pad with stride %" PRId64 " on an axis "
+                            "whose size is not fixed", w->stride[i]);
+            int64_t out = (size + w->stride[i] - 1) / w->stride[i];
+            total = (out - 1) * w->stride[i] + reach - size;
+        }
+        total = total < 0 ? 0 : total;
+        int64_t small = total / 2;
+        w->pad[i] = upper ? small : total - small;
+        w->pad[w->n + i] = total - w->pad[i];
+    }
+    return HULL_OK;
+}
+
+static hull_status read_pads(onnx_call *c, window *w, const dim *spatial)
+{
+    str how = onnx_str(c, "auto_pad", "NOTSET");
+
+    if (str_is(how, "NOTSET"))
+        return list_or(c, "pads", w->pad, 2 * w->n, 0, 0);
+    memset(w->pad, 0, sizeof w->pad);
+    if (str_is(how, "VALID"))
+        return HULL_OK;
+    if (!str_is(how, "SAME_UPPER") && !str_is(how, "SAME_LOWER"))
+        return fail(HULL_EFORMAT, "attribute 'auto_pad' is '%.*s', want "
+                    "NOTSET, VALID, SAME_UPPER or SAME_LOWER", STR_ARG(how));
+    return same_pads(c, w, spatial, str_is(how, "SAME_UPPER"));
+}
+
+/* Window of operand 0; the kernel's size from the weights when given. */
+static hull_status read_window(onnx_call *c, window *w, const type *weight,
+                               bool pads)
+{
+    const type *x = onnx_type(c, c->in[0]);
+
+    memset(w, 0, sizeof *w);
+    if (!x)
+        return ir_status(c->m);
+    if (x->rank < 3 || (weight && weight->rank != x->rank))
+        return fail(HULL_ESHAPE,
+                    "input 0 has rank %" PRIu32 ", want the weight's and at "
+                    "least 3", x->rank);
+    w->n = x->rank - 2;
+    if (!weight && !onnx_has(c, "kernel_shape"))
+        return fail(HULL_EFORMAT, "attribute 'kernel_shape' is missing");
+    TRY(list_or(c, "kernel_shape", w->kernel, w->n, 1, 1));
+    for (uint32_t i = 0; weight && i < w->n; i++) {
+        int64_t size = 0;
+
+        if (!dim_is_int(c->m, weight->dims[2 + i], &size))
+            return fail(HULL_EUNSUPPORTED, "the kernel's size is not fixed");
+        if (onnx_has(c, "kernel_shape") && size != w->kernel[i])
+            return fail(HULL_ESHAPE, "kernel_shape %" PRId64 " on axis "
+                        "%" PRIu32 ", the weight has %" PRId64, w->kernel[i],
+                        i, size);
+        w->kernel[i] = size;
+    }
+    TRY(list_or(c, "strides", w->stride, w->n, 1, 1));
+    TRY(list_or(c, "dilations", w->dilation, w->n, 1, 1));
+    return pads ? read_pads(c, w, x->dims + 2) : HULL_OK;
+}
+
+static void set_window(onnx_call *c, node *n, const window *w)
+{
+    node_ints(c->g, n, "stride", w->stride, w->n);
+    node_ints(c->g, n, "pad", w->pad, 2 * w->n);
+    node_ints(c->g, n, "dilation", w->dilation, w->n);
+}
+
+/* ---- convolutions -------------------------------------------------------- */
+
+static val add_conv(onnx_call *c, val x, val weight, val bias, const window *w)
+{
+    node *n = node_new(c->g, OP_conv);
+
+    node_input(c->g, n, x);
+    node_input(c->g, n, weight);
+    if (bias)
+        node_input(c->g, n, bias);
+    set_window(c, n, w);
+    node_int(c->g, n, "groups", onnx_int(c, "group", 1));
+    return node_add(c->g, n);
+}
+
+hull_status onnx_conv(onnx_call *c)
+{
+    window w;
+    const type *t = onnx_type(c, c->in[1]);
+
+    if (!t)
+        return ir_status(c->m);
+    front_is_parameter(c->f, c->in[1]);
+    if (onnx_in(c, 2))
+        front_is_parameter(c->f, c->in[2]);
+    TRY(read_window(c, &w, t, true));
+    c->out[0] = add_conv(c, c->in[0], c->in[1], onnx_in(c, 2), &w);
+    return HULL_OK;
+}
+
+/* Convolution of integers minus their zero points, in i32. */
+hull_status onnx_conv_integer(onnx_call *c)
+{
+    window w;
+    val v[2];
+    const type *t = onnx_type(c, c->in[1]);
+
+    if (!t)
+        return ir_status(c->m);
+    uint32_t rank = t->rank;
+    front_is_parameter(c->f, c->in[1]);
+    TRY(read_window(c, &w, t, true));
+    for (uint32_t i = 0; i < 2; i++) {
+        val zero = onnx_in(c, 2 + i);
+        const type *z = onnx_type(c, zero);
+
+        v[i] = op_cast(c->g, c->in[i], HULL_I32);
+        if (!zero || !z)
+            continue;
+        uint32_t zero_rank = z->rank;
+        zero = op_cast(c->g, zero, HULL_I32);
+        if (zero_rank == 1) { /* one per output channel */
+            int64_t axes[HULL_MAX_RANK];
+            for (uint32_t k = 1; k < rank; k++)
+                axes[k - 1] = k;
+            zero = lower_axes_to_reshape(c->f, zero, axes, rank - 1, true);
+        }
+        v[i] = op_binary(c->g, OP_sub, v[i], zero);
+    }
+    c->out[0] = add_conv(c, v[0], v[1], 0, &w);
+    return HULL_OK;
+}
+
+/* Pads that make a transposed convolution give output_shape, or SAME. */
+static hull_status transpose_pads(onnx_call *c, window *w, int64_t *out_pad)
+{
+    int64_t want[HULL_MAX_RANK];
+    uint32_t n = 0;
+    const type *x = onnx_type(c, c->in[0]);
+    str how = onnx_str(c, "auto_pad", "NOTSET");
+    bool same = str_starts(how, "SAME_");
+
+    TRY(onnx_ints(c, "output_shape", want, HULL_MAX_RANK, &n));
+    if (n == 0 && !same)
+        return read_pads(c, w, x->dims + 2);
+    if (n != 0 && n != w->n)
+        return fail(HULL_ESHAPE, "output_shape has %" PRIu32 " values, want "
+                    "%" PRIu32, n, w->n);
+    for (uint32_t i = 0; i < w->n; i++) {
+        int64_t size = 0, reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        /* SAME: the output is the input times the stride, so the input's
+         * size cancels out of the total. */
+        int64_t total = reach + out_pad[i] - w->stride[i];
+
+        if (n) {
+            if (!dim_is_int(c->m, x->dims[2 + i], &size))
+                return fail(HULL_EUNSUPPORTED, "output_shape with an input "
+                            "whose size is not fixed");
+            total = w->stride[i] * (size - 1) + out_pad[i] + reach - want[i];
+        }
+        if (total < 0) { /* more outputs than the window reaches */
+            out_pad[i] -= total;
+            total = 0;
+        }
+        int64_t small = total / 2;
+        bool upper = str_is(how, "SAME_UPPER");
+        w->pad[i] = upper ? small : total - small;
+        w->pad[w->n + i] = total - w->pad[i];
+    }
+    return HULL_OK;
+}
+
+hull_status onnx_conv_transpose(onnx_call *c)
+{
+    window w;
+    int64_t out_pad[2 * HULL_MAX_RANK];
+    const type *t = onnx_type(c, c->in[1]);
+
+    if (!t)
+        return ir_status(c->m);
+    front_is_parameter(c->f, c->in[1]);
+    if (onnx_in(c, 2))
+        front_is_parameter(c->f, c->in[2]);
+    TRY(read_window(c, &w, t, false));
+    TRY(list_or(c, "output_padding", out_pad, w.n, 0, 0));
+    TRY(transpose_pads(c, &w, out_pad));
+    node *n = node_new(c->g, OP_conv_transpose);
+    for (uint32_t i = 0; i < 2 + (onnx_in(c, 2) != 0); i++)
+        node_input(c->g, n, c->in[i]);
+    set_window(c, n, &w);
+    node_ints(c->g, n, "out_pad", out_pad, w.n);
+    node_int(c->g, n, "groups", onnx_int(c, "group", 1));
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}
+
+/* ---- pools --------------------------------------------------------------- */
+
+hull_status onnx_max_pool(onnx_call *c)
+{
+    window w;
+
+    if (onnx_wants(c, 1))
+        return fail(HULL_EUNSUPPORTED, "the indices of a maximum are used");
+    TRY(read_window(c, &w, NULL, true));
+    node *n = node_new(c->g, OP_max_pool);
+    node_input(c->g, n, c->in[0]);
+    node_ints(c->g, n, "kernel", w.kernel, w.n);
+    set_window(c, n, &w);
+    node_bool(c->g, n, "ceil", onnx_int(c, "ceil_mode", 0) != 0);
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}
+
+static val add_avg_pool(onnx_call *c, val x, const window *w, bool count_pad)
+{
+    node *n = node_new(c->g, OP_avg_pool);
+
+    node_input(c->g, n, x);
+    node_ints(c->g, n, "kernel", w->kernel, w->n);
+    set_window(c, n, w);
+    node_bool(c->g, n, "ceil", onnx_int(c, "ceil_mode", 0) != 0);
+    node_bool(c->g, n, "count_pad", count_pad);
+    return node_add(c->g, n);
+}
+
+hull_status onnx_avg_pool(onnx_call *c)
+{
+    window w;
+
+    TRY(read_window(c, &w, NULL, true));
+    c->out[0] = add_avg_pool(c, c->in[0], &w,
+                             onnx_int(c, "count_include_pad", 0) != 0);
+    return HULL_OK;
+}
+
+/* (sum |x|^p)^(1/p): the mean times the window's size is the sum. */
+hull_status onnx_lp_pool(onnx_call *c)
+{
+    window w;
+    double p = (double)onnx_int(c, "p", 2), count = 1;
+
+    TRY(read_window(c, &w, NULL, true));
+    if (p < 1 || onnx_int(c, "ceil_mode", 0) != 0)
+        return fail(HULL_EUNSUPPORTED, "p below 1 or ceil_mode");
+    for (uint32_t i = 0; i < w.n; i++)
+        count *= (double)w.kernel[i];
+    val x = op_unary(c->g, OP_abs, c->in[0]);
+    x = op_binary(c->g, OP_pow, x, onnx_scalar_like(c, x, p));
+    x = add_avg_pool(c, x, &w, true);
+    x = op_binary(c->g, OP_mul, x, onnx_scalar_like(c, x, count));
+    c->out[0] = op_binary(c->g, OP_pow, x, onnx_scalar_like(c, x, 1.0 / p));
+    return HULL_OK;
+}
+
+hull_status onnx_global_pool(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[0]);
+    int64_t axes[HULL_MAX_RANK];
+
+    if (!t)
+        return ir_status(c->m);
+    if (t->rank < 2)
+        return fail(HULL_ESHAPE, "rank is %" PRIu32 ", want 2 or more",
+                    t->rank);
+    uint32_t n = t->rank - 2;
+    for (uint32_t i = 0; i < n; i++)
+        axes[i] = i + 2;
+    c->out[0] = n ? onnx_reduce(c, (op_code)c->row->arg, c->in[0], axes, n,
+                                true)
+                  : c->in[0];
+    return HULL_OK;
+}
