@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * explain.c - the plan of a model without building it: what each stored
+ * constant became and why, how each hole binds, the blocks with their keys and
+ * whether the cache has them, and the nodes that fall back. The facts are one
+ * JSON object; the text is printed from it, so the two cannot disagree.
+ */
+#include "compile/compile.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+typedef struct explainer {
+    const front_model *fm;
+    const devices *ds;
+    cache *c;
+    json_t *top;
+    plan p;              /* what partition tells */
+    ir *work, *blocks;
+} explainer;
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static hull_status set(json_t *object, const char *key, json_t *j)
+{
+    if (j == NULL || json_object_set_new(object, key, j) != 0)
+        return fail_oom(0);
+    return HULL_OK;
+}
+
+static hull_status push(json_t *array, json_t *j)
+{
+    if (j == NULL || json_array_append_new(array, j) != 0)
+        return fail_oom(0);
+    return HULL_OK;
+}
+
+/* A new array or object, held by `object`; NULL when memory ran out. */
+static json_t *child(json_t *object, const char *key, json_t *j)
+{
+    return set(object, key, j) == HULL_OK ? j : NULL;
+}
+
+static json_t *row_of(json_t *array)
+{
+    json_t *row = json_object();
+
+    return push(array, row) == HULL_OK ? row : NULL;
+}
+
+/* Names in files need not be UTF-8. */
+static json_t *text_json(str s)
+{
+    json_t *j = json_stringn(s.n > 0 ? s.p : "", s.n);
+    char *copy;
+
+    if (j != NULL)
+        return j;
+    copy = mem_strndup(s.p, s.n);
+    for (size_t i = 0; copy != NULL && i < s.n; i++)
+        if ((unsigned char)copy[i] >= 0x80)
+            copy[i] = '?';
+    j = copy != NULL ? json_stringn(copy, s.n) : NULL;
+    mem_free(copy);
+    return j;
+}
+
+static json_t *buf_json(const buf *b)
+{
+    return buf_status(b) == HULL_OK ? text_json(buf_view(b)) : NULL;
+}
+
+static json_t *strs_json(const str *s, uint32_t n)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; list != NULL && i < n; i++)
+        if (push(list, text_json(s[i])) != HULL_OK) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static json_t *type_json(const ir *m, const type *t)
+{
+    json_t *j;
+    buf b;
+
+    buf_init(&b, 1 << 20);
+    type_print(&b, m, t);
+    j = buf_json(&b);
+    buf_fini(&b);
+    return j;
+}
+
+/* ---- constants ----------------------------------------------------------- */
+
+/* A recipe's nodes in one line, separated by "; ". */
+static json_t *recipe_json(const graph *g)
+{
+    buf text, line;
+    json_t *j;
+    str rest, row;
+
+    buf_init(&text, 1 << 24);
+    buf_init(&line, 1 << 24);
+    graph_print(&text, g);
+    rest = buf_view(&text);
+    str_split(rest, '\n', &rest); /* the graph's head */
+    while (rest.n > 0) {
+        row = str_trim(str_split(rest, '\n', &rest));
+        if (row.n == 0 || str_is(row, "}"))
+            continue;
+        if (line.n > 0)
+            buf_puts(&line, "; ");
+        buf_str(&line, row);
+    }
+    j = buf_status(&text) == HULL_OK ? buf_json(&line) : NULL;
+    buf_fini(&text);
+    buf_fini(&line);
+    return j;
+}
+
+static hull_status explain_hole(const explainer *x, json_t *list,
+                                const front_hole *h)
+{
+    json_t *row = row_of(list), *recipes;
+    bool by_user = option_lists(x->ds->options, OPT_keep, h->name);
+
+    if (row == NULL)
+        return fail_oom(0);
+    TRY(set(row, "name", text_json(h->name)));
+    TRY(set(row, "type", type_json(x->fm->m, &h->type)));
+    TRY(set(row, "kind", json_string(by_user || h->kept ? "kept" : "hole")));
+    TRY(set(row, "reason", json_string(by_user ? "named by the option keep"
+                                       : h->reason != NULL ? h->reason
+                                                           : "")));
+    TRY(set(row, "names", strs_json(h->names, h->n_names)));
+    TRY(set(row, "derived", json_boolean(h->derived)));
+    recipes = child(row, "recipes", json_array());
+    for (uint32_t i = 0; recipes != NULL && i < h->n_recipes; i++)
+        TRY(push(recipes, recipe_json(h->recipes[i])));
+    return recipes != NULL ? HULL_OK : fail_oom(0);
+}
+
+static hull_status explain_constants(explainer *x)
+{
+    const front_model *fm = x->fm;
+    json_t *list = child(x->top, "constants", json_array());
+
+    if (list == NULL)
+        return fail_oom(0);
+    for (uint32_t i = 0; i < fm->n_holes; i++)
+        TRY(explain_hole(x, list, &fm->holes[i]));
+    for (uint32_t i = 0; i < fm->n_literals; i++) {
+        const front_literal *l = &fm->literals[i];
+        json_t *row = row_of(list);
+
+        if (row == NULL)
+            return fail_oom(0);
+        TRY(set(row, "name", text_json(l->name)));
+        TRY(set(row, "kind", json_string("literal")));
+        TRY(set(row, "reason", json_string(l->reason ? l->reason : "")));
+        TRY(set(row, "value", text_json(l->value)));
+    }
+    return set(x->top, "unread", strs_json(fm->unread, fm->n_unread));
+}
+
+/* ---- blocks -------------------------------------------------------------- */
+
+static hull_status count_ops(json_t *row, const graph *g)
+{
+    uint32_t count[OP_COUNT] = {0};
+    json_t *ops = child(row, "operations", json_object());
+
+    if (ops == NULL)
+        return fail_oom(0);
+    for (const node *n = graph_first(g); n != NULL; n = graph_next(g, n))
+        count[n->op]++;
+    for (int op = 1; op < OP_COUNT; op++)
+        if (count[op] > 0)
+            TRY(set(ops, op_get((op_code)op)->name,
+                    json_integer(count[op])));
+    return HULL_OK;
+}
+
+static hull_status weigh(json_t *row, const graph *g)
+{
+    uint64_t total = 0, n_bytes, numel;
+    uint32_t holes = 0;
+
+    for (const node *n = graph_first(g); n != NULL; n = graph_next(g, n)) {
+        const type *t = n->n_out > 0 ? graph_type(g, n->out[0]) : NULL;
+
+        if (n->op != OP_weight || !type_is_static(g->m, t))
+            continue;
+        numel = 1;
+        for (uint32_t i = 0; i < t->rank; i++)
+            if (!mul_u64(&numel, numel, (uint64_t)t->dims[i]))
+                return fail(HULL_ESHAPE, "a weight is too large");
+        if (!dtype_bytes(&n_bytes, t->dtype, numel) ||
+            !add_u64(&total, total, n_bytes))
+            return fail(HULL_ESHAPE, "the weights are too large");
+        holes++;
+    }
+    TRY(set(row, "holes", json_integer(holes)));
+    return set(row, "weight_bytes", json_integer((json_int_t)total));
+}
+
+/* Key, and whether the cache has it. */
+static hull_status explain_key(const explainer *x, json_t *row, graph *g)
+{
+    device *d = devices_find(x->ds, g->backend);
+    char hex[DIGEST_HEX_SIZE];
+    cache_key key = {0};
+    hull_status st = HULL_OK;
+    buf text, target = {0};
+
+    buf_init(&text, SIZE_MAX / 2);
+    if (d == NULL)
+        TRY_OUT(fail(HULL_EINTERNAL, "block '%.*s' has no device",
+                     STR_ARG(g->name)));
+    TRY_OUT(graph_canonical_text(&text, g));
+    TRY_OUT(device_target(&target, x->ds, d));
+    TRY_OUT(cache_key_make(&key, g->backend, buf_view(&target),
+                           x->ds->options, buf_view(&text)));
+    digest_hex(&key.d, hex);
+    TRY_OUT(set(row, "target", buf_json(&target)));
+    TRY_OUT(set(row, "key", json_string(hex)));
+    TRY_OUT(set(row, "cache", json_string(x->c == NULL ? "none"
+                                          : cache_has(x->c, &key)
+                                              ? "hit" : "miss")));
+out:
+    cache_key_fini(&key);
+    buf_fini(&target);
+    buf_fini(&text);
+    return st;
+}
+
+static hull_status explain_block(const explainer *x, json_t *list, graph *g)
+{
+    json_t *row = row_of(list);
+
+    if (row == NULL)
+        return fail_oom(0);
+    TRY(set(row, "name", text_json(g->name)));
+    TRY(set(row, "backend", text_json(g->backend)));
+    TRY(set(row, "nodes", json_integer(graph_n_nodes(g))));
+    TRY(weigh(row, g));
+    TRY(count_ops(row, g));
+    return explain_key(x, row, g);
+}
+
+/* Who makes v in the graph of calls: a block's name or an input's. */
+static str maker_name(const graph *main, val v)
+{
+    const node *def = graph_def(main, v);
+
+    return def != NULL && def->op == OP_call ? attr_str(def, "callee")
+                                             : graph_value(main, v)->name;
+}
+
+static hull_status add_reads(json_t *row, const graph *main, const val *v,
+                             uint32_t n)
+{
+    json_t *list = child(row, "reads", json_array());
+
+    if (list == NULL)
+        return fail_oom(0);
+    for (uint32_t i = 0; i < n; i++) {
+        bool seen = v[i] == 0;
+
+        for (uint32_t k = 0; !seen && k < i; k++)
+            seen = v[k] != 0 &&
+                   str_eq(maker_name(main, v[i]), maker_name(main, v[k]));
+        if (!seen)
+            TRY(push(list, text_json(maker_name(main, v[i]))));
+    }
+    return HULL_OK;
+}
+
+static hull_status explain_blocks(explainer *x)
+{
+    const graph *main = ir_find(x->blocks, str_of("main"));
+    json_t *list = child(x->top, "blocks", json_array());
+
+    if (main == NULL || list == NULL)
+        return fail(HULL_EINTERNAL, "the partition has no main graph");
+    for (const node *n = main->body->first; n != NULL; n = n->next) {
+        graph *g = n->op == OP_call ? ir_find(x->blocks, attr_str(n, "callee"))
+                                    : NULL;
+
+        if (g == NULL)
+            continue;
+        TRY(explain_block(x, list, g));
+        TRY(add_reads(json_array_get(list, json_array_size(list) - 1), main,
+                      n->in, n->n_in));
+    }
+    return HULL_OK;
+}
+
+/* ---- the whole ----------------------------------------------------------- */
+
+static hull_status explain_values(explainer *x, const char *key, const graph *g,
+                                  const val *v, uint32_t n, bool results)
+{
+    const graph *main = ir_find(x->blocks, str_of("main"));
+    json_t *list = child(x->top, key, json_array());
+
+    if (list == NULL || main == NULL)
+        return fail_oom(0);
+    for (uint32_t i = 0; i < n; i++) {
+        json_t *row = row_of(list);
+
+        if (row == NULL)
+            return fail_oom(0);
+        TRY(set(row, "name", text_json(graph_value(g, v[i])->name)));
+        TRY(set(row, "type", type_json(g->m, graph_type(g, v[i]))));
+        if (results)
+            TRY(add_reads(row, main, &main->body->results[i], 1));
+    }
+    return HULL_OK;
+}
+
+static hull_status explain_fallbacks(explainer *x)
+{
+    json_t *list = child(x->top, "fallbacks", json_array());
+
+    if (list == NULL)
+        return fail_oom(0);
+    for (uint32_t i = 0; i < x->p.n_fallbacks; i++) {
+        const plan_fallback *f = &x->p.fallbacks[i];
+        json_t *row = row_of(list);
+
+        if (row == NULL)
+            return fail_oom(0);
+        TRY(set(row, "node", text_json(f->node)));
+        TRY(set(row, "op", text_json(f->op)));
+        TRY(set(row, "reason", text_json(f->reason)));
+    }
+    return HULL_OK;
+}
+
+/* The same steps as plan_compile, up to the keys. */
+static hull_status explain(explainer *x)
+{
+    const graph *g = x->fm->g;
+    graph *work;
+
+    TRY(ir_new(&x->work));
+    TRY(ir_new(&x->p.m));
+    work = graph_copy(x->work, g, str_of("main"));
+    TRY(ir_status(x->work));
+    TRY(passes_run(STAGE_GRAPH, work));
+    graph_canonical_order(work);
+    TRY(partition(&x->p, &x->blocks, work, x->ds));
+    TRY(set(x->top, "format", json_string(x->fm->format)));
+    TRY(set(x->top, "producer", text_json(x->fm->producer)));
+    TRY(set(x->top, "nodes_imported", json_integer(graph_n_nodes(g))));
+    TRY(set(x->top, "nodes_planned", json_integer(graph_n_nodes(work))));
+    TRY(explain_values(x, "inputs", g, g->body->params, g->body->n_params,
+                       false));
+    TRY(explain_values(x, "outputs", g, g->body->results, g->body->n_results,
+                       true));
+    TRY(explain_constants(x));
+    TRY(explain_blocks(x));
+    return explain_fallbacks(x);
+}
+
+/* ---- text ---------------------------------------------------------------- */
+
+static const char *text_of(const json_t *row, const char *key)
+{
+    const char *s = json_string_value(json_object_get(row, key));
+
+    return s != NULL ? s : "";
+}
+
+static int64_t int_of(const json_t *row, const char *key)
+{
+    return json_integer_value(json_object_get(row, key));
+}
+
+static void print_list(buf *b, const json_t *list, const char *separator)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        buf_printf(b, "%s%s", i > 0 ? separator : "",
+                   json_string_value(json_array_get(list, i)));
+}
+
+static void print_values(buf *b, const json_t *top, const char *key)
+{
+    const json_t *list = json_object_get(top, key), *row;
+    size_t i;
+
+    buf_printf(b, "%s\n", key);
+    json_array_foreach(list, i, row)
+        buf_printf(b, "  %s: %s\n", text_of(row, "name"),
+                   text_of(row, "type"));
+}
+
+static void print_constant(buf *b, const json_t *row)
+{
+    const json_t *names = json_object_get(row, "names");
+    const json_t *recipes = json_object_get(row, "recipes");
+
+    buf_printf(b, "  %s: %s %s%s%s", text_of(row, "name"),
+               text_of(row, "kind"), text_of(row, "type"),
+               text_of(row, "value"), text_of(row, "reason")[0] ? ", " : "");
+    buf_printf(b, "%s\n", text_of(row, "reason"));
+    if (json_array_size(names) > 0) {
+        buf_puts(b, "    from ");
+        print_list(b, names, " = ");
+        buf_putc(b, '\n');
+    }
+    for (size_t i = 0; i < json_array_size(recipes); i++)
+        buf_printf(b, "    by %s\n",
+                   json_string_value(json_array_get(recipes, i)));
+    if (json_is_true(json_object_get(row, "derived")))
+        buf_puts(b, "    never by name alone: the exporter changed the "
+                    "value\n");
+}
+
+static void print_block(buf *b, const json_t *row)
+{
+    const json_t *ops = json_object_get(row, "operations"), *count;
+    const char *op;
+    bool first = true;
+
+    buf_printf(b, "  %s: on %s, %" PRId64 " nodes, %" PRId64 " holes of %"
+               PRId64 " bytes, cache %s\n", text_of(row, "name"),
+               text_of(row, "backend"), int_of(row, "nodes"),
+               int_of(row, "holes"), int_of(row, "weight_bytes"),
+               text_of(row, "cache"));
+    buf_printf(b, "    key %s\n    reads ", text_of(row, "key"));
+    print_list(b, json_object_get(row, "reads"), ", ");
+    buf_puts(b, "\n    ");
+    json_object_foreach((json_t *)ops, op, count) {
+        buf_printf(b, "%s%s %" PRId64, first ? "" : ", ", op,
+                   (int64_t)json_integer_value(count));
+        first = false;
+    }
+    buf_putc(b, '\n');
+}
+
+static void print_text(buf *b, const json_t *top)
+{
+    const json_t *list, *row;
+    size_t i;
+
+    buf_printf(b, "%s model%s%s: %" PRId64 " nodes, %" PRId64
+               " after passes\n", text_of(top, "format"),
+               text_of(top, "producer")[0] ? " made by " : "",
+               text_of(top, "producer"), int_of(top, "nodes_imported"),
+               int_of(top, "nodes_planned"));
+    print_values(b, top, "inputs");
+    print_values(b, top, "outputs");
+    list = json_object_get(top, "constants");
+    buf_printf(b, "constants: %zu\n", json_array_size(list));
+    json_array_foreach(list, i, row)
+        print_constant(b, row);
+    list = json_object_get(top, "unread");
+    if (json_array_size(list) > 0) {
+        buf_puts(b, "a checkpoint may also have, unread: ");
+        print_list(b, list, ", ");
+        buf_putc(b, '\n');
+    }
+    list = json_object_get(top, "blocks");
+    buf_printf(b, "blocks: %zu\n", json_array_size(list));
+    json_array_foreach(list, i, row)
+        print_block(b, row);
+    list = json_object_get(top, "fallbacks");
+    buf_printf(b, "fallbacks: %zu\n", json_array_size(list));
+    json_array_foreach(list, i, row)
+        buf_printf(b, "  %s '%s': %s\n", text_of(row, "op"),
+                   text_of(row, "node"), text_of(row, "reason"));
+}
+
+static int put_piece(const char *p, size_t n, void *user)
+{
+    buf *b = user;
+
+    buf_put(b, p, n);
+    return b->failed ? -1 : 0;
+}
+
+static hull_status print_json(buf *out, const json_t *top)
+{
+    int bad = json_dump_callback(top, put_piece, out, JSON_INDENT(2));
+
+    buf_putc(out, '\n');
+    TRY(buf_status(out));
+    return bad == 0 ? HULL_OK : fail_oom(0);
+}
+
+hull_status plan_explain(buf *out, const front_model *fm, const devices *ds,
+                         cache *c, bool json)
+{
+    explainer x = {.fm = fm, .ds = ds, .c = c};
+    hull_status st = HULL_OK;
+
+    /* From json_parse, which decides which memory jansson uses. */
+    TRY(json_parse(&x.top, "{}", 2, "the plan"));
+    TRY_OUT(explain(&x));
+    if (json)
+        TRY_OUT(print_json(out, x.top));
+    else
+        print_text(out, x.top);
+    st = buf_status(out);
+out:
+    json_free(x.top);
+    ir_free(x.blocks);
+    ir_free(x.p.m);
+    ir_free(x.work);
+    return st;
+}
