@@ -31,14 +31,16 @@ void aten_full_size(aten_call *c)
     filled(c, &c->args[1], arg_dtype(c, 2, natural(&c->args[1])), d, n);
 }
 
-/* zeros, ones, empty (size, dtype): param is the value. */
+/* zeros, ones, empty (size, dtype): param is the value. The elements of empty
+ * are not defined: zeros will do. */
 void aten_const_size(aten_call *c)
 {
+    bool layout = str_is(c->arg_names[1], "physical_layout");
     aten_value x = {.kind = ATEN_INT, .i = c->row->param};
     dim d[HULL_MAX_RANK];
     uint32_t n = arg_dims(c, 0, d, HULL_MAX_RANK);
 
-    filled(c, &x, arg_dtype(c, 1, HULL_F32), d, n);
+    filled(c, &x, arg_dtype(c, layout ? 2 : 1, HULL_F32), d, n);
 }
 
 /* full_like(self, value, dtype), fill(self, value) */

@@ -393,8 +393,7 @@ static hull_status add_state(program *q, uint32_t cell, val v)
 
 static hull_status mutation(program *q, json_t *spec, const char *key)
 {
-    bool missing = false;
-    aten_value v;
+    str name = text_of(json_object_get(json_object_get(spec, "arg"), "name"));
     uint32_t cell, from;
     str fqn;
 
@@ -402,14 +401,13 @@ static hull_status mutation(program *q, json_t *spec, const char *key)
     if (!strmap_get(&q->by_fqn, fqn, &cell) || q->p.cells[cell].state)
         return fail(HULL_EFORMAT, "'%.*s' is changed twice or is no input",
                     STR_ARG(fqn));
-    TRY(pt2_argument(&q->p, &q->s, json_object_get(spec, "arg"), &v, &from,
-                     &missing));
-    if (missing)
+    TRY(pt2_lookup(&q->p, &q->s, name, &from));
+    if (q->p.cells[from].missing)
         return HULL_OK;
-    if (v.kind != ATEN_TENSOR)
+    if (q->p.cells[from].value.kind != ATEN_TENSOR)
         return fail(HULL_EFORMAT, "new value of '%.*s' is no tensor",
                     STR_ARG(fqn));
-    return add_state(q, cell, v.v);
+    return add_state(q, cell, q->p.cells[from].value.v);
 }
 
 static hull_status bind_output(program *q, const char *tag, json_t *spec,
