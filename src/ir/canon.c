@@ -173,26 +173,29 @@ static hull_status add_hole(holes *h, str name)
     return HULL_OK;
 }
 
-/* The state of parameter i, NULL when it is a plain one. */
-static const graph_state *state_of(const graph *g, uint32_t i)
+/* The initial values of states, in the order of their parameters. */
+static hull_status collect_states(holes *h, const graph *g)
 {
+    uint32_t *state_of = mem_calloc(g->body->n_params, sizeof(*state_of));
+    hull_status st = HULL_OK;
+
+    if (state_of == NULL)
+        return fail_oom(g->body->n_params * sizeof(*state_of));
     for (uint32_t k = 0; k < g->n_states; k++)
-        if (g->states[k].param == i)
-            return &g->states[k];
-    return NULL;
+        if (g->states[k].param < g->body->n_params)
+            state_of[g->states[k].param] = k + 1;
+    for (uint32_t i = 0; i < g->body->n_params && st == HULL_OK; i++)
+        if (state_of[i] != 0)
+            st = add_hole(h, g->states[state_of[i] - 1].initial);
+    mem_free(state_of);
+    return st;
 }
 
 /* Textual order: a node's bodies come where the node is, and a node that has
  * bodies is no hole, so the walk (bodies first) meets holes in that order. */
 static hull_status collect_holes(holes *h, const graph *g)
 {
-    const graph_state *s;
-
-    for (uint32_t i = 0; i < g->body->n_params; i++) {
-        s = g->n_states == 0 ? NULL : state_of(g, i);
-        if (s != NULL)
-            TRY(add_hole(h, s->initial));
-    }
+    TRY(collect_states(h, g));
     for (const node *n = graph_first(g); n != NULL; n = graph_next(g, n))
         if (n->op == OP_weight)
             TRY(add_hole(h, attr_str(n, "name")));

@@ -87,6 +87,7 @@ typedef struct parser {
     graph *g;
     region *r;       /* where nodes go */
     strmap values;   /* text of a value -> its id */
+    strmap graphs;   /* names of the graphs so far */
     raw_literal lit; /* of the node being read */
     uint32_t depth;
 } parser;

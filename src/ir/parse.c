@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define MAX_OUT 65536
+#define MAX_STATES 4096
 
 /* Parameters of states whose result was not seen yet. */
 typedef struct pending {
@@ -108,6 +109,8 @@ static hull_status parse_state(parser *p, pendings *s, uint32_t param)
         return lex_fail(&p->x, "the parameter of a body is no state");
     TRY(lex_word(&p->x, "state"));
     TRY(lex_string(&p->x, &initial));
+    if (s->n == MAX_STATES)
+        return lex_fail(&p->x, "a graph has more than %d states", MAX_STATES);
     TRY(mem_grow(&s->p, &s->cap, (size_t)s->n + 1, sizeof(*s->p)));
     s->p[s->n++] = (pending){ initial, param, false };
     return HULL_OK;
@@ -465,12 +468,14 @@ static hull_status parse_graph(parser *p)
     pendings s = { 0 };
     hull_status st;
     str name;
+    uint32_t seen;
 
     TRY(lex_word(&p->x, "graph"));
     TRY(lex_skip(&p->x, '@'));
     TRY(parse_name(p, &name));
-    if (ir_find(p->m, name) != NULL)
+    if (strmap_get(&p->graphs, name, &seen))
         return lex_fail(&p->x, "graph '@%.*s' is defined twice", STR_ARG(name));
+    TRY(strmap_set(&p->graphs, name, p->m->n_graphs));
     p->g = graph_new(p->m, name);
     TRY(ir_status(p->m));
     p->r = p->g->body;
@@ -497,6 +502,7 @@ hull_status ir_parse(ir **out, str text, const ir *pins)
     *out = p.m;
     p.m = NULL;
 out:
+    strmap_fini(&p.graphs);
     ir_free(p.m);
     return st;
 }

@@ -27,6 +27,8 @@ typedef struct printer {
     dim *syms;            /* met, in order */
     uint32_t n_syms;
     size_t cap_syms;
+    uint32_t *param_state; /* per parameter of the body: state + 1, 0 = none */
+    uint32_t *result_state;
     bool failed;
 } printer;
 
@@ -443,11 +445,9 @@ static void print_params(printer *p, const region *r)
         print_value(p, r->params[i]);
         buf_puts(p->b, ": ");
         print_type(p, &g->values[r->params[i]].type);
-        for (uint32_t k = 0; r->owner == NULL && k < g->n_states; k++) {
-            if (g->states[k].param != i)
-                continue;
+        if (r->owner == NULL && p->param_state[i] != 0) {
             buf_puts(p->b, " = state ");
-            print_hole(p, g->states[k].initial);
+            print_hole(p, g->states[p->param_state[i] - 1].initial);
         }
     }
 }
@@ -464,11 +464,9 @@ static void print_region(printer *p, const region *r, uint32_t depth)
     for (uint32_t i = 0; i < r->n_results; i++) {
         buf_puts(p->b, i == 0 ? " " : ", ");
         print_value(p, r->results[i]);
-        for (uint32_t k = 0; r->owner == NULL && k < g->n_states; k++) {
-            if (g->states[k].result != i)
-                continue;
+        if (r->owner == NULL && p->result_state[i] != 0) {
             buf_puts(p->b, " -> ");
-            print_hole(p, g->states[k].initial);
+            print_hole(p, g->states[p->result_state[i] - 1].initial);
         }
     }
     buf_putc(p->b, '\n');
@@ -526,18 +524,40 @@ static void print_graph(printer *p, buf *out)
     buf_fini(&body);
 }
 
+/* Which parameters and results are states; damaged states do not show. */
+static void index_states(printer *p)
+{
+    const graph *g = p->g;
+
+    for (uint32_t k = 0; k < g->n_states; k++) {
+        const graph_state *s = &g->states[k];
+
+        if (s->param >= g->body->n_params || s->result >= g->body->n_results)
+            continue;
+        p->param_state[s->param] = k + 1;
+        p->result_state[s->result] = k + 1;
+    }
+}
+
 static void print_with(buf *out, const graph *g, const strmap *holes)
 {
     printer p = { .g = g, .holes = holes };
 
     p.number = mem_calloc(g->n_values, sizeof(*p.number));
     p.sym_number = mem_calloc(dim_n_nodes(g->m), sizeof(*p.sym_number));
-    if (p.number == NULL || p.sym_number == NULL)
+    p.param_state = mem_calloc(g->body->n_params, sizeof(*p.param_state));
+    p.result_state = mem_calloc(g->body->n_results, sizeof(*p.result_state));
+    if (p.number == NULL || p.sym_number == NULL || p.param_state == NULL ||
+        p.result_state == NULL) {
         out->failed = true;
-    else
+    } else {
+        index_states(&p);
         print_graph(&p, out);
+    }
     mem_free(p.number);
     mem_free(p.sym_number);
+    mem_free(p.param_state);
+    mem_free(p.result_state);
     mem_free(p.syms);
     strmap_fini(&p.names);
 }

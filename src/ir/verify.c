@@ -22,6 +22,7 @@ typedef struct checker {
     strmap holes;
     const node *at;  /* NULL: not at a node */
     bool structural; /* types cannot be checked any more */
+    hull_status st;  /* not OK: no memory */
 } checker;
 
 static void problem(checker *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -206,8 +207,8 @@ static void check_hole(checker *c, const node *n)
 
     if (strmap_get(&c->holes, name, &seen))
         problem(c, "weight \"%.*s\" is declared twice", STR_ARG(name));
-    else if (strmap_set(&c->holes, name, 0) != HULL_OK)
-        c->structural = true;
+    else if (c->st == HULL_OK)
+        c->st = strmap_set(&c->holes, name, 0);
 }
 
 static void check_region(checker *c, const region *r, uint32_t depth);
@@ -363,7 +364,7 @@ static hull_status report(checker *c)
 hull_status graph_verify(graph *g)
 {
     checker c = { .g = g };
-    hull_status st = HULL_OK;
+    hull_status st;
 
     TRY(ir_status(g->m));
     buf_init(&c.text, ERROR_TEXT_MAX - 40);
@@ -374,7 +375,8 @@ hull_status graph_verify(graph *g)
     c.at = NULL;
     for (uint32_t i = 0; i < g->n_states && !c.structural; i++)
         check_state(&c, i);
-    if (!c.structural)
+    st = c.st;
+    if (!c.structural && st == HULL_OK)
         st = check_types(&c);
     if (st == HULL_OK)
         st = report(&c);
@@ -385,12 +387,14 @@ hull_status graph_verify(graph *g)
 }
 
 /* A call of a graph that the ir has too must fit it. */
-static void check_call(checker *c, const node *n)
+static void check_call(checker *c, const node *n, const strmap *names)
 {
-    const graph *g = c->g, *to = ir_find(g->m, attr_str(n, "callee"));
+    const graph *g = c->g, *to;
+    uint32_t i_to;
 
-    if (to == NULL)
+    if (!strmap_get(names, attr_str(n, "callee"), &i_to))
         return; /* blocks may live in texts of their own */
+    to = g->m->graphs[i_to];
     if (to->body->n_params != n->n_in || to->body->n_results != n->n_out) {
         problem(c, "@%.*s takes %u and gives %u values, not %u and %u",
                 STR_ARG(to->name), to->body->n_params, to->body->n_results,
@@ -409,7 +413,7 @@ static void check_call(checker *c, const node *n)
                     STR_ARG(to->name));
 }
 
-static hull_status verify_calls(graph *g)
+static hull_status verify_calls(graph *g, const strmap *names)
 {
     checker c = { .g = g };
     hull_status st;
@@ -418,7 +422,7 @@ static hull_status verify_calls(graph *g)
     for (const node *n = graph_first(g); n != NULL; n = graph_next(g, n)) {
         c.at = n;
         if (n->op == OP_call)
-            check_call(&c, n);
+            check_call(&c, n, names);
     }
     st = report(&c);
     buf_fini(&c.text);
@@ -427,9 +431,24 @@ static hull_status verify_calls(graph *g)
 
 hull_status ir_verify(ir *m)
 {
+    strmap names = { 0 };
+    hull_status st = HULL_OK;
+    uint32_t seen;
+
+    for (uint32_t i = 0; i < m->n_graphs; i++) {
+        str name = m->graphs[i]->name;
+
+        TRY_OUT(graph_verify(m->graphs[i]));
+        if (strmap_get(&names, name, &seen)) {
+            st = fail(HULL_EFORMAT, "two graphs are called '@%.*s'",
+                      STR_ARG(name));
+            goto out;
+        }
+        TRY_OUT(strmap_set(&names, name, i));
+    }
     for (uint32_t i = 0; i < m->n_graphs; i++)
-        TRY(graph_verify(m->graphs[i]));
-    for (uint32_t i = 0; i < m->n_graphs; i++)
-        TRY(verify_calls(m->graphs[i]));
-    return HULL_OK;
+        TRY_OUT(verify_calls(m->graphs[i], &names));
+out:
+    strmap_fini(&names);
+    return st;
 }
