@@ -2,43 +2,18 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * json.c - jansson behind our error record. jansson recurses into values, so
- * the nesting is bounded before it sees the text. It also ignores some failed
- * allocations of its lexer, which would shorten a token without a word:
- * its allocations pass through here, and one that failed during a parse
- * makes the parse fail. With a caller's allocator jansson stays on malloc,
- * because the host program may use jansson as well and free its texts.
+ * the nesting is bounded before it sees the text. Its allocations stay on
+ * malloc, apart from mem_*: an allocation that fails while its lexer saves or
+ * gives back a character leaves the lexer's counters wrong, and the next step
+ * writes outside its buffer. So no hook and no caller's allocator may make one
+ * fail on purpose; where malloc itself gives NULL the parse fails.
  */
 #include "base/base.h"
 
 #include <jansson.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_DEPTH 128
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Thread_local bool alloc_failed;
-
-static void *hooked_alloc(size_t size)
-{
-    void *p = mem_alloc(size);
-
-    if (p == NULL)
-        alloc_failed = true;
-    return p;
-}
-
-/* Leaves a host's own functions alone. */
-static void hook_jansson(void)
-{
-    json_malloc_t alloc_fn;
-    json_free_t free_fn;
-
-    json_get_alloc_funcs(&alloc_fn, &free_fn);
-    if (alloc_fn == malloc && free_fn == free && !mem_has_allocator())
-        json_set_alloc_funcs(hooked_alloc, mem_free);
-}
 
 /* Deepest nesting of brackets outside strings; broken text gives any number,
  * but never one below what a parser could reach. */
@@ -72,19 +47,16 @@ hull_status json_parse(json_t **out, const char *p, size_t n, const char *what)
     json_t *j;
 
     *out = NULL;
-    pthread_once(&once, hook_jansson);
     depth = nesting(p, n);
     if (depth > MAX_DEPTH)
         return fail(HULL_EFORMAT, "%s nests %zu deep, wanted at most %d", what,
                     depth, MAX_DEPTH);
-    alloc_failed = false;
     memset(&err, 0, sizeof(err));
     j = json_loadb(n == 0 ? "" : p, n, flags, &err);
-    if (alloc_failed || (j == NULL && err.text[0] == '\0')) {
-        json_decref(j);
+    if (j == NULL && (err.text[0] == '\0' ||
+                      json_error_code(&err) == json_error_out_of_memory))
         return fail(HULL_ENOMEM, "%s: out of memory in a document of %zu bytes",
                     what, n);
-    }
     if (j == NULL)
         return fail(HULL_EFORMAT, "%s: line %d, column %d: %s", what, err.line,
                     err.column, err.text);
