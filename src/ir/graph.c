@@ -119,11 +119,11 @@ graph *graph_new(ir *m, str name)
     g->n_values = 1; /* the none value */
     if (m->status != HULL_OK)
         return NULL;
-    if (mem_grow(&g->values, &g->cap_values, 64, sizeof(value)) != HULL_OK ||
+    if (mem_grow(&g->values, &g->cap_values, 8, sizeof(value)) != HULL_OK ||
         mem_grow(&m->graphs, &m->cap_graphs, (size_t)m->n_graphs + 1,
                  sizeof(graph *)) != HULL_OK) {
         mem_free(g->values);
-        ignore(ir_oom(m, sizeof(value) * 64)); /* sticky in the ir */
+        ignore(ir_oom(m, sizeof(value) * 8)); /* sticky in the ir */
         return NULL;
     }
     m->graphs[m->n_graphs++] = g;
