@@ -137,11 +137,11 @@ static bool is_packable_weight(const packer *p, val w)
 
 static bool is_packable(const packer *p, const node *n)
 {
+    val bias = n->n_in > 2 ? n->in[2] : 0;
     const type *x = graph_type(p->g, n->in[0]);
     const type *w = graph_type(p->g, n->in[1]);
-    val bias = n->n_in > 2 ? n->in[2] : 0;
 
-    if (n->op != OP_matmul || !value_is_runtime(&p->facts, n->in[0]) ||
+    if (!value_is_runtime(&p->facts, n->in[0]) ||
         x->rank < 2 || x->rank >= HULL_MAX_RANK || !known_dims(x) ||
         !is_packable_weight(p, n->in[1]))
         return false;
@@ -181,7 +181,7 @@ hull_status sim_lower(device *d, graph *g, const options *o)
     TRY(graph_facts_get(&p.facts, g));
     for (node *n = graph_first(g); n != NULL; n = next) {
         next = graph_next(g, n);
-        if (!is_packable(&p, n))
+        if (n->op != OP_matmul || !is_packable(&p, n))
             continue;
         g->insert_before = n;
         g->insert_in = n->parent;
