@@ -315,7 +315,11 @@ static fraction parse_primary(parser *q)
     str name = take_word(q);
     if (name.n == 0)
         return unknown(q);
-    return take(q, "(") ? call(q, name) : symbol(q, name);
+    if (take(q, "("))
+        return call(q, name);
+    /* Infix texts hold the exporter's own symbols only. */
+    bool plain = name.n > 1 && name.p[0] == 's' && is_digit(name.p[1]);
+    return plain ? symbol(q, name) : unknown(q);
 }
 
 static fraction parse_factor(parser *q)
