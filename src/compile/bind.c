@@ -330,6 +330,16 @@ out:
     return st;
 }
 
+static uint8_t last_tier(const plan_hole *h)
+{
+    uint8_t last = 0;
+
+    for (uint32_t i = 0; i < h->n_recipes; i++)
+        if (h->tiers[i] > last)
+            last = h->tiers[i];
+    return last;
+}
+
 static hull_status bind_by_recipe(binder *bd, bound_hole *bh,
                                   const plan_hole *h, bool *out_found)
 {
@@ -339,7 +349,7 @@ static hull_status bind_by_recipe(binder *bd, bound_hole *bh,
     *out_found = false;
     if (c == NULL)
         return fail_oom(sizeof *c);
-    for (uint8_t tier = 0; tier < 2 && !*out_found; tier++) {
+    for (uint8_t tier = 0; tier <= last_tier(h) && !*out_found; tier++) {
         TRY_OUT(find_candidates(bd, c, h, tier));
         if (c->n > 0 && bd->bo->model != NULL)
             TRY_OUT(confirm_by_bytes(bd, c, h));
@@ -434,8 +444,23 @@ static hull_status bind_hole(binder *bd, uint32_t i)
 
 /* ---- what nobody asked for --------------------------------------------------------- */
 
+static hull_status note_unread(binder *bd, const weight_entry *e)
+{
+    size_t cap = bd->b->n_unread;
+
+    TRY(mem_grow(&bd->b->unread, &cap, bd->b->n_unread + 1u,
+                 sizeof *bd->b->unread));
+    bd->b->unread[bd->b->n_unread++] = e->name;
+    return HULL_OK;
+}
+
 static hull_status find_unexpected(binder *bd)
 {
+    /* With holes left open, unread names are a hint at what went wrong. */
+    bool allowed = bd->bo->allow_unread &&
+                   bd->problems.n[PROBLEM_MISSING] == 0 &&
+                   bd->problems.n[PROBLEM_AMBIGUOUS] == 0;
+
     for (uint32_t i = 0; i < bd->p->n_unread; i++) {
         const weight_entry *e = spelling_find(&bd->spell, bd->p->unread[i]);
 
@@ -448,9 +473,16 @@ static hull_status find_unexpected(binder *bd)
         if (bd->used[i] || e->constant ||
             str_ends(e->name, "num_batches_tracked"))
             continue;
-        problem_add(&bd->problems, PROBLEM_UNEXPECTED, "'%.*s'",
-                    STR_ARG(e->name));
+        if (allowed)
+            TRY(note_unread(bd, e));
+        else
+            problem_add(&bd->problems, PROBLEM_UNEXPECTED, "'%.*s'",
+                        STR_ARG(e->name));
     }
+    if (bd->b->n_unread > 0)
+        log_info("bind", "%s: %u tensors, '%.*s' the first, are not used",
+                 weights_label(bd->w), bd->b->n_unread,
+                 STR_ARG(bd->b->unread[0]));
     return HULL_OK;
 }
 
@@ -495,6 +527,7 @@ void binding_free(binding *b)
         return;
     ir_free(b->recipes);
     mem_free(b->holes);
+    mem_free(b->unread);
     for (uint32_t i = 0; i < b->n_w; i++)
         weights_unref(b->w[i]);
     mem_free(b->w);
@@ -519,4 +552,19 @@ hull_status plan_learn(plan *p, const binding *b)
         h->n_recipes = 1;
     }
     return HULL_OK;
+}
+
+hull_status plan_add_unread(plan *p, const binding *b)
+{
+    str *all = arena_array(&p->m->a, p->n_unread + b->n_unread, sizeof *all);
+
+    if (all == NULL)
+        return fail_oom(b->n_unread * sizeof *all);
+    for (uint32_t i = 0; i < p->n_unread; i++)
+        all[i] = p->unread[i];
+    for (uint32_t i = 0; i < b->n_unread; i++)
+        all[p->n_unread + i] = plan_str(p, b->unread[i]);
+    p->unread = all;
+    p->n_unread += b->n_unread;
+    return ir_status(p->m);
 }

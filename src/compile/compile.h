@@ -148,6 +148,8 @@ typedef struct binding {
     uint32_t n;
     ir *recipes;         /* expanded recipes; may be NULL */
     uint32_t n_kept;
+    str *unread;         /* allow_unread: names that no hole uses; views */
+    uint32_t n_unread;
 } binding;
 
 typedef struct bind_options {
@@ -159,6 +161,8 @@ typedef struct bind_options {
     const str *by_position; /* with native: w's names in hole order (n_holes);
                           * NULL = the plan's own names */
     const weights *model; /* learn: the model's own values; else NULL */
+    bool allow_unread;   /* the checkpoint of the compile: names that no hole
+                          * uses are listed, not refused */
 } bind_options;
 
 /* Strict. HULL_EBIND lists all missing, unexpected, wrong-shape, wrong-dtype,
@@ -168,5 +172,7 @@ hull_status bind_weights(binding **out, const plan *p, weights *w,
 void binding_free(binding *b);
 /* Recipes that a binding settled by equal bytes become the plan's only ones. */
 hull_status plan_learn(plan *p, const binding *b) MUST_CHECK;
+/* The binding's unread names are known to be unread from now on. */
+hull_status plan_add_unread(plan *p, const binding *b) MUST_CHECK;
 
 #endif

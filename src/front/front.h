@@ -30,7 +30,7 @@ typedef struct front_hole {
     /* How a checkpoint gives the value when no name fits as it is: graphs of
      * `recipes`, one result each, leaves are `weight "checkpoint name"`. A '*'
      * in leaf names stands for one path segment, the same one in the whole
-     * recipe. tier 0 is tried before tier 1; two that fit in one tier are
+     * recipe. Lower tiers are tried first; two that fit in one tier are
      * ambiguous. derived: never bind by name alone, the bytes were changed by
      * the exporter (BN folded under an unchanged name). */
     graph *const *recipes;

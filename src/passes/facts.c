@@ -5,12 +5,32 @@
  */
 #include "passes/pass.h"
 
+bool node_has_symbols(const graph *g, const node *n)
+{
+    const op_info *info = op_get(n->op);
+    int64_t plain;
+
+    for (uint32_t i = 0; i < info->n_attrs; i++) {
+        const attr *a = &n->attrs[i];
+
+        if (info->attrs[i].kind == ATTR_DIM && a->set &&
+            !dim_is_int(g->m, a->u.d, &plain))
+            return true;
+        for (uint32_t k = 0;
+             info->attrs[i].kind == ATTR_DIMS && a->set && k < a->u.dims.n;
+             k++)
+            if (!dim_is_int(g->m, a->u.dims.p[k], &plain))
+                return true;
+    }
+    return false;
+}
+
 static bool node_is_runtime(const graph *g, const node *n, const bool *runtime)
 {
     uint32_t traits = op_get(n->op)->traits;
 
     if (n->parent != g->body || (traits & OP_CONTROL) != 0 ||
-        (traits & OP_PURE) == 0)
+        (traits & OP_PURE) == 0 || node_has_symbols(g, n))
         return true;
     for (uint32_t i = 0; i < n->n_in; i++)
         if (n->in[i] != 0 && runtime[graph_resolve(g, n->in[i])])

@@ -48,21 +48,28 @@ static bool literal_operand(tensor *out, const graph *g, val v)
     return true;
 }
 
-static bool has_symbols(const graph *g, const node *n)
+/* A small integer tensor whose elements the shape rules know already: part of
+ * the arithmetic on shapes that ended in plain sizes. */
+static bool fold_known(graph *g, node *n)
 {
-    const op_info *info = op_get(n->op);
-    int64_t plain;
+    const value *v = graph_value(g, n->out[0]);
+    int64_t elem[LITERAL_TEXT_MAX], dims[1];
+    char data[16 * LITERAL_TEXT_MAX];
 
-    for (uint32_t i = 0; i < info->n_attrs; i++) {
-        if (info->attrs[i].kind == ATTR_DIM &&
-            !dim_is_int(g->m, n->attrs[i].u.d, &plain))
-            return true;
-        for (uint32_t k = 0; info->attrs[i].kind == ATTR_DIMS &&
-                             k < n->attrs[i].u.dims.n; k++)
-            if (!dim_is_int(g->m, n->attrs[i].u.dims.p[k], &plain))
-                return true;
+    if (n->n_out != 1 || v->known == NULL || n->op == OP_expect ||
+        v->n_known > LITERAL_TEXT_MAX || v->type.rank > 1)
+        return false;
+    for (uint32_t i = 0; i < v->n_known; i++) {
+        if (!dim_is_int(g->m, v->known[i], &elem[i]))
+            return false;
+        store_i64(v->type.dtype, data, i, elem[i]);
     }
-    return false;
+    dims[0] = v->n_known;
+    g->insert_before = n;
+    g->insert_in = n->parent;
+    graph_replace(g, n->out[0],
+                  op_const(g, v->type.dtype, dims, v->type.rank, data));
+    return true;
 }
 
 /* Replaces n by constants when everything it needs is known and small. */
@@ -76,8 +83,10 @@ static hull_status fold_node(graph *g, node *n, arena *scratch)
 
     if ((info->traits & OP_PURE) == 0 || n->op == OP_const ||
         n->op == OP_weight || n->op == OP_expect || n->n_in > COUNT_OF(in) ||
-        n->n_out > FOLD_MAX_OUT || info->eval == NULL || has_symbols(g, n))
+        n->n_out > FOLD_MAX_OUT || info->eval == NULL)
         return HULL_OK;
+    if (fold_known(g, n) || node_has_symbols(g, n))
+        return ir_status(g->m);
     for (uint32_t i = 0; i < n->n_in; i++)
         if (!literal_operand(&in[i], g, n->in[i]))
             return HULL_OK;

@@ -50,6 +50,8 @@ hull_status graph_facts_get(graph_facts *out, graph *g) MUST_CHECK;
  * not static. A value that is not can move to prepare. */
 bool value_is_runtime(const graph_facts *f, val v);
 bool value_has_one_use(const graph_facts *f, val v);
+/* An attribute holds a symbolic dim: the node's value depends on input shapes. */
+bool node_has_symbols(const graph *g, const node *n);
 /* The node makes more bytes than it reads: G trait, or a widening cast. */
 bool node_grows(const graph *g, const node *n);
 /* v is a const node's result: its literal, else NULL. */

@@ -70,32 +70,36 @@ typedef struct composer {
     uint32_t block_index;
     ir *work;
     graph *g;            /* the composed graph */
-    bool *is_unit;
+    strmap leaves;       /* leaf name -> its value in g */
 } composer;
 
-/* Leaf names say where the bytes are: "kept:<hole>" or "<checkpoint>:<name>". */
-static val add_leaf(graph *g, const char *prefix, uint32_t number, str name,
+/* Leaf names say where the bytes are: "k<hole>:" or "w<checkpoint>:<name>". */
+static val add_leaf(composer *c, char kind, uint32_t number, str name,
                     const type *t)
 {
-    val v;
+    hull_status st = HULL_OK;
+    val v = 0;
     buf full;
 
     buf_init(&full, 16 * 1024);
-    buf_printf(&full, "%s%u:", prefix, number);
+    buf_printf(&full, "%c%u:", kind, number);
     buf_str(&full, name);
-    if (buf_status(&full) != HULL_OK) {
-        ir_fail(g->m, buf_status(&full));
-        buf_fini(&full);
-        return 0;
-    }
-    v = op_weight(g, buf_view(&full), t);
+    TRY_OUT(buf_status(&full));
+    if (strmap_get(&c->leaves, buf_view(&full), &v))
+        goto out;
+    v = op_weight(c->g, buf_view(&full), t);
+    TRY_OUT(strmap_set(&c->leaves, buf_view(&full), v));
+out:
+    if (st != HULL_OK)
+        ir_fail(c->work, st);
     buf_fini(&full);
     return v;
 }
 
 /* The recipe's nodes, with leaves named by checkpoint. */
-static val add_recipe(graph *g, const graph *recipe, uint32_t source)
+static val add_recipe(composer *c, const graph *recipe, uint32_t source)
 {
+    graph *g = c->g;
     val *map = mem_calloc(recipe->n_values, sizeof *map), v;
 
     if (map == NULL) {
@@ -106,7 +110,7 @@ static val add_recipe(graph *g, const graph *recipe, uint32_t source)
         if (n->op == OP_weight) {
             type t = type_copy(g->m, recipe->m, graph_type(recipe, n->out[0]));
 
-            map[n->out[0]] = add_leaf(g, "w", source, attr_str(n, "name"), &t);
+            map[n->out[0]] = add_leaf(c, 'w', source, attr_str(n, "name"), &t);
         } else {
             graph_copy_node(g, recipe, n, map);
         }
@@ -122,11 +126,11 @@ static val add_hole(composer *c, uint32_t hole, const type *t)
 
     switch (h->kind) {
     case BOUND_ENTRY:
-        return add_leaf(c->g, "w", h->source, h->entry->name, t);
+        return add_leaf(c, 'w', h->source, h->entry->name, t);
     case BOUND_RECIPE:
-        return add_recipe(c->g, h->recipe, h->source);
+        return add_recipe(c, h->recipe, h->source);
     case BOUND_KEPT:
-        return add_leaf(c->g, "k", hole, str_of(""), t);
+        return add_leaf(c, 'k', hole, str_of(""), t);
     case BOUND_NONE:
         break;
     }
@@ -417,11 +421,13 @@ hull_status fill_plan_make(fill_plan **out, const plan *p, const binding *b,
         TRY_OUT(make_units(&c));
         ir_free(c.work);
         c.work = NULL;
+        strmap_fini(&c.leaves);
     }
     *out = c.fp;
     c.fp = NULL;
 out:
     ir_free(c.work);
+    strmap_fini(&c.leaves);
     fill_plan_free(c.fp);
     return st;
 }

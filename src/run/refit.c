@@ -43,8 +43,17 @@ static hull_status fill_and_publish(module *m, binding *b,
     return HULL_OK;
 }
 
+/* What the first binding found out belongs to the plan. */
+static hull_status learn_from(module *m, const bind_options *how,
+                              const binding *b)
+{
+    if (how->allow_unread)
+        TRY(plan_add_unread(m->plan, b));
+    return how->model != NULL ? plan_learn(m->plan, b) : HULL_OK;
+}
+
 static hull_status refit_locked(module *m, weights *w, bind_options *how,
-                                bool learn, hull_refit_report *report)
+                                hull_refit_report *report)
 {
     weight_set *current = NULL;
     hull_status st = HULL_OK;
@@ -56,12 +65,10 @@ static hull_status refit_locked(module *m, weights *w, bind_options *how,
     pthread_mutex_unlock(&m->lock);
     how->previous = current != NULL ? current->bound : NULL;
     TRY_OUT(bind_weights(&b, m->plan, w, how));
-    if (learn) {
-        st = plan_learn(m->plan, b);
-        if (st != HULL_OK) {
-            binding_free(b);
-            goto out;
-        }
+    st = learn_from(m, how, b);
+    if (st != HULL_OK) {
+        binding_free(b);
+        goto out;
     }
     st = fill_and_publish(m, b, current, how->o, report);
 out:
@@ -69,7 +76,7 @@ out:
     return st;
 }
 
-static hull_status refit(module *m, weights *w, bind_options *how, bool learn,
+static hull_status refit(module *m, weights *w, bind_options *how,
                          hull_refit_report *report)
 {
     uint64_t start = time_ns();
@@ -77,7 +84,7 @@ static hull_status refit(module *m, weights *w, bind_options *how, bool learn,
     hull_status st;
 
     pthread_mutex_lock(&m->refit);
-    st = refit_locked(m, w, how, learn, &r);
+    st = refit_locked(m, w, how, &r);
     pthread_mutex_unlock(&m->refit);
     r.seconds = (double)(time_ns() - start) * 1e-9;
     if (st == HULL_OK && report != NULL)
@@ -97,20 +104,21 @@ hull_status module_refit(module *m, weights *w, const options *o,
 
     if (is_model(w) && weights_n_files(w) > 0)
         return module_refit_model(m, weights_file(w, 0)->path, o, report);
-    return refit(m, w, &how, false, report);
+    return refit(m, w, &how, report);
 }
 
 hull_status module_fill(module *m, const front_model *fm, weights *w,
                         const options *o)
 {
-    bind_options how = {.o = o};
-    bool learn = option_on(o, OPT_learn);
+    /* A PT2 signature names everything; other formats may not. */
+    bind_options how = {.o = o,
+                        .allow_unread = strcmp(fm->format, "pt2") != 0};
 
     if (is_model(w) && weights_n_files(w) > 0)
         return module_refit_model(m, weights_file(w, 0)->path, o, NULL);
-    if (learn)
+    if (option_on(o, OPT_learn))
         how.model = fm->native;
-    return refit(m, w, &how, learn, NULL);
+    return refit(m, w, &how, NULL);
 }
 
 hull_status module_fill_native(module *m, const front_model *fm,
@@ -125,7 +133,7 @@ hull_status module_fill_native(module *m, const front_model *fm,
     for (uint32_t i = 0; i < fm->n_holes; i++)
         names[i] = fm->holes[i].name;
     how.by_position = names;
-    st = refit(m, fm->native, &how, false, report);
+    st = refit(m, fm->native, &how, report);
     mem_free(names);
     return st;
 }

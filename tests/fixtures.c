@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * fixtures.c - the promise on real exports: every architecture of the shared
+ * fixtures in every form, compiled once with weights A, right; refitted to B,
+ * right; back to A, bit for bit what it was; and a module built with B equal
+ * bit for bit to one that was built with A and refitted to B.
+ *
+ *     fixtures [FOLDER [NAME [FORM]]]
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/run.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define ATOL 1e-4
+#define RTOL 1e-3
+#define MAX_TENSORS 16
+
+static const char *const names[] = {
+    "mlp", "cnn", "lstm", "bert", "gpt2", "llama", "unet", "resnet", "vit",
+    "efficientnet", "convnext",
+};
+static const char *const forms[] = {
+    "train.pt2", "train.dyn.pt2", "core.pt2", "dynamo.onnx", "legacy.onnx",
+};
+
+static unsigned passed, failed, skipped;
+
+/* Named tensors "input_<i><suffix>" of an io file, dense in memory. */
+typedef struct io {
+    hull_tensor t[MAX_TENSORS];
+    uint64_t bytes[MAX_TENSORS];
+    size_t n;
+} io;
+
+static void io_free(io *x)
+{
+    for (size_t i = 0; i < x->n; i++)
+        mem_free(x->t[i].data);
+    x->n = 0;
+}
+
+static hull_status io_read(io *out, const weights *w, const char *what,
+                           const char *suffix)
+{
+    out->n = 0;
+    for (size_t i = 0; i < MAX_TENSORS; i++) {
+        char name[64];
+        const weight_entry *e;
+        hull_tensor *t = &out->t[i];
+
+        snprintf(name, sizeof name, "%s_%zu%s", what, i, suffix);
+        e = weights_find(w, str_of(name));
+        if (e == NULL)
+            break;
+        *t = (hull_tensor){.shape = e->shape, .rank = (int32_t)e->rank,
+                           .dtype = (int32_t)e->dtype};
+        t->data = mem_alloc(e->len + 1);
+        if (t->data == NULL)
+            return fail_oom(e->len);
+        out->bytes[i] = e->len;
+        out->n = i + 1;
+        TRY(weights_read(w, e, t->data));
+    }
+    return HULL_OK;
+}
+
+static hull_status close_enough(const hull_tensor *got, const hull_tensor *want,
+                                size_t i)
+{
+    uint64_t n = 1;
+
+    if (got->dtype != want->dtype || got->rank != want->rank)
+        return fail(HULL_EMISMATCH, "output %zu has another type: %s rank %d, "
+                    "wanted %s rank %d", i,
+                    hull_dtype_name((hull_dtype)got->dtype), got->rank,
+                    hull_dtype_name((hull_dtype)want->dtype), want->rank);
+    for (int32_t k = 0; k < want->rank; k++) {
+        if (got->shape[k] != want->shape[k])
+            return fail(HULL_EMISMATCH, "output %zu dim %d is %" PRId64
+                        ", wanted %" PRId64, i, k, got->shape[k],
+                        want->shape[k]);
+        n *= (uint64_t)want->shape[k];
+    }
+    for (uint64_t k = 0; k < n; k++) {
+        double a = load_f64((hull_dtype)got->dtype, got->data, k);
+        double b = load_f64((hull_dtype)want->dtype, want->data, k);
+
+        if (!(fabs(a - b) <= ATOL + RTOL * fabs(b)) && !(isnan(a) && isnan(b)))
+            return fail(HULL_EMISMATCH, "output %zu element %" PRIu64
+                        " is %g, wanted %g", i, k, a, b);
+    }
+    return HULL_OK;
+}
+
+/* Runs and compares; keeps a copy of the outputs' bytes in *kept when given. */
+static hull_status check_run(hull_session *s, const weights *w,
+                             const char *suffix, io *kept)
+{
+    io in = {0}, want = {0};
+    hull_tensor out[MAX_TENSORS] = {0};
+    hull_status st = HULL_OK;
+
+    TRY_OUT(io_read(&in, w, "input", suffix));
+    TRY_OUT(io_read(&want, w, "output", suffix));
+    TRY_OUT(hull_session_run(s, in.t, in.n, out, want.n));
+    for (size_t i = 0; i < want.n; i++)
+        TRY_OUT(close_enough(&out[i], &want.t[i], i));
+    for (size_t i = 0; kept != NULL && i < want.n; i++) {
+        kept->t[i].data = mem_alloc(want.bytes[i] + 1);
+        if (kept->t[i].data == NULL)
+            TRY_OUT(fail_oom(want.bytes[i]));
+        memcpy(kept->t[i].data, out[i].data, want.bytes[i]);
+        kept->bytes[i] = want.bytes[i];
+        kept->n = i + 1;
+    }
+out:
+    io_free(&in);
+    io_free(&want);
+    return st;
+}
+
+static hull_status same_bytes(const io *a, const io *b, const char *what)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->n != b->n || memcmp(a->t[i].data, b->t[i].data, a->bytes[i]))
+            return fail(HULL_EMISMATCH, "%s: output %zu is not bit-identical",
+                        what, i);
+    return HULL_OK;
+}
+
+/* One fixture in one form. */
+typedef struct subject {
+    char model[1024], ckpt_a[1024], ckpt_b[1024], io_a[1024], io_b[1024];
+    bool learn; /* the exporter left no names: equal bytes decide once */
+} subject;
+
+/* Outputs of a module built with B right away. */
+static hull_status built_with_b(const subject *x, const weights *io_b, io *out)
+{
+    hull_weights *b = NULL, *a = NULL;
+    hull_module *m = NULL;
+    hull_session *s = NULL;
+    hull_options *o = NULL;
+    hull_status st = HULL_OK;
+
+    TRY_OUT(hull_options_new(&o));
+    TRY_OUT(hull_weights_open(&b, x->ckpt_b));
+    TRY_OUT(hull_compile(&m, x->model, b, NULL, o));
+    TRY_OUT(hull_session_new(&s, m, NULL));
+    TRY_OUT(check_run(s, io_b, "", out));
+out:
+    hull_session_free(s);
+    hull_module_unref(m);
+    hull_weights_unref(a);
+    hull_weights_unref(b);
+    hull_options_free(o);
+    return st;
+}
+
+static hull_status second_shape(hull_session *s, const weights *w)
+{
+    if (weights_find(w, str_of("input_0.2")) == NULL)
+        return HULL_OK;
+    return note(check_run(s, w, ".2", NULL), "second shape");
+}
+
+static hull_status check(const subject *x, bool dynamic)
+{
+    hull_weights *a = NULL, *b = NULL, *io_a = NULL, *io_b = NULL;
+    hull_module *m = NULL;
+    hull_session *s = NULL;
+    hull_options *o = NULL;
+    io first = {0}, again = {0}, refitted = {0}, built = {0};
+    hull_status st = HULL_OK;
+
+    TRY_OUT(weights_open(&io_a, x->io_a, NULL));
+    TRY_OUT(weights_open(&io_b, x->io_b, NULL));
+    TRY_OUT(hull_weights_open(&a, x->ckpt_a));
+    TRY_OUT(hull_weights_open(&b, x->ckpt_b));
+    TRY_OUT(hull_options_new(&o));
+    if (x->learn)
+        TRY_OUT(hull_options_set(o, "learn", "on"));
+    TRY_OUT(note(hull_compile(&m, x->model, a, NULL, o), "compile"));
+    TRY_OUT(hull_session_new(&s, m, NULL));
+    TRY_OUT(note(check_run(s, io_a, "", &first), "with A"));
+    if (dynamic)
+        TRY_OUT(second_shape(s, io_a));
+    TRY_OUT(note(hull_refit(m, b, NULL, NULL), "refit to B"));
+    TRY_OUT(note(check_run(s, io_b, "", &refitted), "with B"));
+    if (dynamic)
+        TRY_OUT(second_shape(s, io_b));
+    TRY_OUT(note(hull_refit(m, a, NULL, NULL), "refit to A"));
+    TRY_OUT(note(check_run(s, io_a, "", &again), "with A again"));
+    TRY_OUT(same_bytes(&first, &again, "A, B, A"));
+    if (!x->learn) {
+        TRY_OUT(note(built_with_b(x, io_b, &built), "built with B"));
+        TRY_OUT(same_bytes(&refitted, &built, "built with B"));
+    }
+out:
+    io_free(&first);
+    io_free(&again);
+    io_free(&refitted);
+    io_free(&built);
+    hull_session_free(s);
+    hull_module_unref(m);
+    hull_options_free(o);
+    hull_weights_unref(a);
+    hull_weights_unref(b);
+    weights_unref(io_a);
+    weights_unref(io_b);
+    return st;
+}
+
+static bool exists(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+
+    if (f != NULL)
+        fclose(f);
+    return f != NULL;
+}
+
+static void run_one(const char *folder, const char *name, const char *form)
+{
+    subject x = {.learn = strcmp(form, "legacy.onnx") == 0};
+    uint64_t start = time_ns();
+    hull_status st;
+
+    snprintf(x.model, sizeof x.model, "%s/%s/%s", folder, name, form);
+    snprintf(x.ckpt_a, sizeof x.ckpt_a, "%s/%s/a.safetensors", folder, name);
+    snprintf(x.ckpt_b, sizeof x.ckpt_b, "%s/%s/b.safetensors", folder, name);
+    snprintf(x.io_a, sizeof x.io_a, "%s/%s/io_a.safetensors", folder, name);
+    snprintf(x.io_b, sizeof x.io_b, "%s/%s/io_b.safetensors", folder, name);
+    if (!exists(x.model)) {
+        skipped++;
+        return;
+    }
+    st = check(&x, strstr(form, "dyn") != NULL || strstr(form, "onnx") != NULL);
+    if (st == HULL_OK)
+        passed++;
+    else
+        failed++;
+    printf("%-5s %-13s %-14s %6.2f s  %s\n", st == HULL_OK ? "ok" : "FAIL",
+           name, form, (double)(time_ns() - start) * 1e-9,
+           st == HULL_OK ? "" : hull_last_error());
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    const char *shared = getenv("HULL_SHARED");
+    char folder[1024];
+
+    snprintf(folder, sizeof folder, "%s/fixtures",
+             shared != NULL ? shared : "../shared");
+    if (argc > 1)
+        snprintf(folder, sizeof folder, "%s", argv[1]);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        for (size_t k = 0; k < COUNT_OF(forms); k++)
+            if ((argc < 3 || strcmp(argv[2], names[i]) == 0) &&
+                (argc < 4 || strcmp(argv[3], forms[k]) == 0))
+                run_one(folder, names[i], forms[k]);
+    printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
+    return failed == 0 ? 0 : 1;
+}
