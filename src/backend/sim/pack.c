@@ -159,6 +159,7 @@ static void pack(packer *p, node *n)
     bool trans = attr_bool(n, "trans_b");
     int64_t columns = graph_type(p->g, n->in[1])->dims[trans ? 0 : 1];
     node *m = node_new(p->g, OP_matmul);
+    val y;
 
     node_input(p->g, m, add_axis(p, n->in[0]));
     node_input(p->g, m, pack_weight(p, n->in[1], trans));
@@ -168,8 +169,9 @@ static void pack(packer *p, node *n)
     node_bool(p->g, m, "trans_b", trans);
     if (m != NULL)
         m->label = n->label;
-    graph_replace(p->g, n->out[0],
-                  join_panels(p, node_add(p->g, m), columns));
+    y = node_add(p->g, m);
+    if (y != 0)
+        graph_replace(p->g, n->out[0], join_panels(p, y, columns));
 }
 
 hull_status sim_lower(device *d, graph *g, const options *o)
