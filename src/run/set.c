@@ -22,6 +22,7 @@ typedef struct filler {
     weight_set *set;
     uint32_t *first_stamp; /* per unit: where its stamps begin */
     bool borrow;
+    _Atomic(uint32_t) *readers; /* release_weights: per storage of b->w[0] */
     _Atomic(uint64_t) read, written, shared_bytes;
     _Atomic(uint64_t) borrowed, copied, computed, shared;
 } filler;
@@ -206,6 +207,52 @@ static hull_status fill_computed(filler *f, const fill_unit *u, slot_group *g,
     return st != HULL_OK ? st : synced;
 }
 
+/* ---- release_weights: the caller's memory goes as soon as it was read -------------- */
+
+static const weight_entry *releasable(const filler *f, const fill_source *s)
+{
+    const weight_entry *e =
+        f->readers != NULL && s->w == 0 ? source_entry(f, s) : NULL;
+
+    return e != NULL && weights_storage(f->b->w[0], e)->release != NULL ? e
+                                                                        : NULL;
+}
+
+static hull_status count_readers(filler *f)
+{
+    weights *w = f->b->w[0];
+    size_t n = weights_n_storages(w);
+
+    f->readers = mem_calloc(n + 1, sizeof *f->readers);
+    if (f->readers == NULL)
+        return fail_oom(n * sizeof *f->readers);
+    for (uint32_t i = 0; i < f->fp->n_units; i++)
+        for (uint32_t k = 0; k < f->fp->units[i].n_sources; k++) {
+            const weight_entry *e =
+                releasable(f, &f->fp->units[i].sources[k]);
+
+            if (e != NULL)
+                f->readers[e->storage]++;
+        }
+    for (uint32_t i = 0; i < n; i++)
+        if (f->readers[i] == 0)
+            weights_release(w, i); /* no block reads it */
+    return HULL_OK;
+}
+
+static void release_sources(filler *f, const fill_unit *u,
+                            const slot_group *g)
+{
+    if (f->readers == NULL || g->borrowed != NULL)
+        return; /* what a slot borrows is never released */
+    for (uint32_t k = 0; k < u->n_sources; k++) {
+        const weight_entry *e = releasable(f, &u->sources[k]);
+
+        if (e != NULL && atomic_fetch_sub(&f->readers[e->storage], 1) == 1)
+            weights_release(f->b->w[0], e->storage);
+    }
+}
+
 /* Every source is where it was when the current set was filled. */
 static bool same_sources(const filler *f, uint32_t unit)
 {
@@ -271,6 +318,8 @@ static hull_status fill_one(void *user, size_t i)
     if (st == HULL_OK)
         st = u->d->be->stream_sync(s);
     u->d->be->stream_free(s);
+    if (st == HULL_OK)
+        release_sources(f, u, g);
     return st;
 }
 
@@ -354,6 +403,8 @@ hull_status set_fill(weight_set **out, const plan *p, const fill_plan *fp,
     *out = NULL;
     f.borrow = option_on(o, OPT_borrow);
     TRY_OUT(set_new(&f));
+    if (option_on(o, OPT_release_weights))
+        TRY_OUT(count_readers(&f));
     TRY_OUT(pool_for(ds->pool, fp->n_units, fill_one, &f));
     TRY_OUT(check_files(&f));
     place_slots(&f);
@@ -370,6 +421,7 @@ out:
     set_free(f.set);
     binding_free(b);
     mem_free(f.first_stamp);
+    mem_free(f.readers);
     return st;
 }
 

@@ -60,6 +60,24 @@ void weights_unref(weights *w)
     mem_free(w);
 }
 
+size_t weights_n_storages(const weights *w)
+{
+    return w->n_storages;
+}
+
+void weights_release(weights *w, uint32_t i)
+{
+    weight_storage *s = &w->storages[i];
+    void (*release)(void *user) = s->release;
+
+    if (release == NULL)
+        return;
+    s->release = NULL;
+    s->memory = NULL;
+    s->absent = true;
+    release(s->release_user);
+}
+
 void weights_relabel(weights *w)
 {
     snprintf(w->label, sizeof w->label, "%s %.180s%s(%zu tensor%s)",

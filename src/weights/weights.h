@@ -74,6 +74,10 @@ const weight_entry *weights_at(const weights *w, size_t i);
 /* NULL when absent. */
 const weight_entry *weights_find(const weights *w, str name);
 const weight_storage *weights_storage(const weights *w, const weight_entry *e);
+size_t weights_n_storages(const weights *w);
+/* Calls the release callback of the caller's memory behind storage i now; the
+ * storage has no bytes afterwards. Nothing for any other storage. */
+void weights_release(weights *w, uint32_t i);
 size_t weights_n_files(const weights *w);
 const file *weights_file(const weights *w, size_t i);
 
