@@ -219,8 +219,21 @@ hull_status plan_describe_interface(plan *p)
 
 /* ---- blocks to engines ---------------------------------------------------------- */
 
-hull_status plan_engine(engine **out, bool *out_hit, str text, device *d,
-                        const devices *ds, cache *c)
+/* A hit whose programs do not parse is taken back: then it is a miss. */
+static hull_status read_hit(engine **out, bool *hit, cache *c,
+                            cache_entry *entry)
+{
+    hull_status st = engine_read(out, entry->c);
+
+    if (st == HULL_OK || st == HULL_ENOMEM)
+        return st;
+    cache_reject(c, entry);
+    *hit = false;
+    return HULL_OK;
+}
+
+hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
+                        device *d, const devices *ds, cache *c)
 {
     hull_status st = HULL_OK;
     cache_key key = {0};
@@ -236,11 +249,11 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, device *d,
                            ds->options, text));
     if (c != NULL)
         cache_get(&entry, out_hit, c, &key);
-    if (*out_hit) {
-        TRY_OUT(engine_read(out, entry.c));
+    if (*out_hit)
+        TRY_OUT(read_hit(out, out_hit, c, &entry));
+    if (*out_hit)
         goto out;
-    }
-    TRY_OUT(ir_parse(&m, text, NULL));
+    TRY_OUT(ir_parse(&m, text, pins));
     TRY_OUT(engine_build(out, m->graphs[0], &key, d, ds->options));
     if (c == NULL)
         goto out;
@@ -282,12 +295,15 @@ static hull_status map_holes(plan *p, plan_block *b, graph *g)
     return HULL_OK;
 }
 
-static engine *same_engine(const plan *p, const plan_block *b)
+static engine *same_engine(const plan *p, const plan_block *b,
+                           bool *out_hit)
 {
     for (uint32_t i = 0; i < p->n_blocks; i++)
         if (str_eq(p->blocks[i].backend, b->backend) &&
-            str_eq(p->blocks[i].text, b->text))
+            str_eq(p->blocks[i].text, b->text)) {
+            *out_hit = p->blocks[i].hit;
             return engine_ref(p->blocks[i].e);
+        }
     return NULL;
 }
 
@@ -308,9 +324,9 @@ static hull_status compile_block(plan *p, plan_block *b, graph *g,
     TRY_OUT(graph_canonical_text(&text, g));
     b->text = plan_str(p, buf_view(&text));
     TRY_OUT(ir_status(p->m));
-    b->e = same_engine(p, b);
+    b->e = same_engine(p, b, &b->hit);
     if (b->e == NULL)
-        TRY_OUT(plan_engine(&b->e, &b->hit, b->text, d, ds, c));
+        TRY_OUT(plan_engine(&b->e, &b->hit, b->text, p->m, d, ds, c));
 out:
     buf_fini(&text);
     return st;
@@ -324,6 +340,14 @@ static hull_status copy_main(plan *p, const ir *blocks)
     if (main == NULL)
         return fail(HULL_EINTERNAL, "the partition has no main graph");
     p->main = graph_copy(p->m, main, str_of("main"));
+    return ir_status(p->m);
+}
+
+/* The texts name large literals by digest. */
+static hull_status pin_literals(plan *p, const ir *blocks)
+{
+    for (uint32_t i = 0; i < blocks->n_pinned; i++)
+        ir_pin(p->m, blocks->pinned[i]);
     return ir_status(p->m);
 }
 
@@ -387,6 +411,8 @@ hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
     TRY_OUT(passes_run(STAGE_GRAPH, g));
     graph_canonical_order(g);
     TRY_OUT(partition(p, &blocks, g, ds));
+    TRY_OUT(pin_literals(p, blocks));
+    p->asked_cache = c != NULL;
     TRY_OUT(compile_blocks(p, blocks, ds, c));
     TRY_OUT(copy_main(p, blocks));
     TRY_OUT(plan_describe_interface(p));

@@ -70,7 +70,7 @@ typedef struct plan_fallback {
 } plan_fallback;
 
 typedef struct plan {
-    ir *m;
+    ir *m;               /* its pins: large literals of the blocks' texts */
     graph *main;         /* @main: only `call @b<i>` nodes, one per block */
     str imported;        /* canonical text before any pass */
     ir *recipes;
@@ -85,6 +85,7 @@ typedef struct plan {
     plan_fallback *fallbacks;
     uint32_t n_fallbacks;
     str format, producer;
+    bool asked_cache;    /* a cache was consulted */
     double import_seconds, compile_seconds;
 } plan;
 
@@ -99,9 +100,10 @@ hull_status plan_new(plan **out) MUST_CHECK; /* empty, with its two irs */
 /* Fills input_info and output_info from main and the names. */
 hull_status plan_describe_interface(plan *p) MUST_CHECK;
 str plan_str(plan *p, str s); /* copies into the plan's ir */
-/* An engine for a block's canonical text: from the cache, or built. */
-hull_status plan_engine(engine **out, bool *out_hit, str text, device *d,
-                        const devices *ds, cache *c) MUST_CHECK;
+/* An engine for a block's canonical text: from the cache, or built. `pins`
+ * holds the large literals that the text names. */
+hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
+                        device *d, const devices *ds, cache *c) MUST_CHECK;
 
 /* ---- partition.c --------------------------------------------------------------- */
 
