@@ -132,7 +132,7 @@ static void damage(int i, off_t off)
     close(fd);
 }
 
-/* ---- keys ------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------- */
 
 static digest key_digest(const char *backend, const char *target,
                          const options *o, const char *text)
@@ -190,7 +190,7 @@ static void preimage_is_text(void **state)
     assert_null(k.preimage.p);
 }
 
-/* ---- verbs ------------------------------------------------------------------ */
+/* ---- verbs --------------------------------------------------------------- */
 
 static void miss_store_hit(void **state)
 {
@@ -356,7 +356,7 @@ static void weights_do_not_enter(void **state)
     cache_unref(c);
 }
 
-/* ---- eviction, verify, clear --------------------------------------------------- */
+/* ---- eviction, verify, clear --------------------------------------------- */
 
 static void used_at(int i, time_t t)
 {
@@ -497,7 +497,7 @@ static void counters_survive_nonsense(void **state)
     cache_unref(c);
 }
 
-/* ---- several at once ------------------------------------------------------------ */
+/* ---- several at once ----------------------------------------------------- */
 
 #define WORKERS 4
 #define ROUNDS 60
@@ -586,7 +586,7 @@ static void threads_share_a_cache(void **state)
     check_after_hammer(WORKERS * ROUNDS);
 }
 
-/* ---- folders that refuse ----------------------------------------------------------- */
+/* ---- folders that refuse ------------------------------------------------- */
 
 /* Something in the way of the shard folder: as a full disk would, it refuses
  * every store, and nothing fails. */

@@ -238,7 +238,7 @@ static void every_flip_is_refused(void **state)
     buf_fini(&b);
 }
 
-/* ---- files whose checksums fit, made by somebody who means harm ----------- */
+/* ---- files whose checksums fit, made by somebody who means harm ---------- */
 
 static void poke(buf *b, size_t at, uint64_t v, unsigned n)
 {

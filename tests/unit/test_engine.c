@@ -121,7 +121,7 @@ static hull_status read_bytes(engine **out, const void *p, size_t n)
     return st;
 }
 
-/* ---- running an engine ------------------------------------------------------ */
+/* ---- running an engine --------------------------------------------------- */
 
 #define MAX_VALUES 16
 
@@ -253,7 +253,7 @@ static float *answers(const engine *e, const char *backend_name, size_t *out_n)
     return all;
 }
 
-/* ---- tests ------------------------------------------------------------------ */
+/* ---- tests --------------------------------------------------------------- */
 
 static void builds_two_programs(void **state)
 {
@@ -462,7 +462,7 @@ static void sim_errors_surface_at_sync(void **state)
     d->be->close(d);
 }
 
-/* ---- damaged and forged files ----------------------------------------------- */
+/* ---- damaged and forged files -------------------------------------------- */
 
 static void damage_is_refused(void **state)
 {
@@ -572,7 +572,7 @@ static void forgeries_are_refused(void **state)
     engine_unref(e);
 }
 
-/* ---- pins -------------------------------------------------------------------- */
+/* ---- pins ---------------------------------------------------------------- */
 
 static ir *with_pins(void)
 {
