@@ -410,6 +410,7 @@ hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
     TRY_OUT(copy_interface(p, g));
     TRY_OUT(passes_run(STAGE_GRAPH, g));
     graph_canonical_order(g);
+    TRY_OUT(ir_status(work));
     TRY_OUT(partition(p, &blocks, g, ds));
     TRY_OUT(pin_literals(p, blocks));
     p->asked_cache = c != NULL;

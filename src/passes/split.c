@@ -125,6 +125,7 @@ static hull_status make_prepare(ir *out, const splitter *s, graph *key)
         graph_result(g, s->slots[i]);
     graph_settle(g);
     graph_remove_dead(g);
+    TRY(ir_status(g->m));
     graph_copy(out, g, str_of("prepare"));
     return ir_status(out);
 }
@@ -142,6 +143,7 @@ static hull_status make_main(ir *out, const splitter *s)
                                   graph_type(g, s->slots[i])));
     graph_settle(g);
     graph_remove_dead(g);
+    TRY(ir_status(g->m));
     graph_copy(out, g, str_of("main"));
     return ir_status(out);
 }
@@ -167,6 +169,7 @@ hull_status split(ir **out, graph *g, graph *key)
 
     *out = NULL;
     graph_canonical_order(g);
+    TRY(ir_status(g->m));
     s.g = graph_copy(g->m, g, str_of("split")); /* dense value numbers */
     if (s.g == NULL)
         return ir_status(g->m);
