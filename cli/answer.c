@@ -4,11 +4,12 @@
  * answer.c - what leaves the program: exit codes, the JSON object, the one line
  * of an error, and the progress line of long work.
  */
-#include "cli/cli.h"
-
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "cli/cli.h"
+#include "compile/plan_file.h"
 
 static const struct {
     hull_status status;
@@ -43,34 +44,23 @@ int exit_code_of(const cli *c, hull_status st)
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-hull_status answer(json_t *object, const char *key, json_t *value)
+hull_status answer(json_t *object, const char *key, json_t *j)
 {
-    if (!value || json_object_set_new(object, key, value) != 0)
+    if (!j || json_object_set_new(object, key, j) != 0)
         return fail_oom(0);
     return HULL_OK;
 }
 
-hull_status answer_item(json_t *array, json_t *value)
+hull_status answer_item(json_t *array, json_t *j)
 {
-    if (!value || json_array_append_new(array, value) != 0)
+    if (!j || json_array_append_new(array, j) != 0)
         return fail_oom(0);
     return HULL_OK;
 }
 
 json_t *json_str(str s)
 {
-    json_t *j = json_stringn(s.n > 0 ? s.p : "", s.n);
-    char *copy;
-
-    if (j)
-        return j;
-    copy = mem_strndup(s.p, s.n);
-    for (size_t i = 0; copy && i < s.n; i++)
-        if ((unsigned char)copy[i] >= 0x80)
-            copy[i] = '?';
-    j = copy ? json_stringn(copy, s.n) : NULL;
-    mem_free(copy);
-    return j;
+    return json_text(s);
 }
 
 hull_status answer_warning(cli *c, const char *text)
@@ -161,16 +151,16 @@ static void *show(void *user)
 
 void progress_begin(const cli *c, const char *what, const char *name)
 {
-    pthread_condattr_t attr;
+    pthread_condattr_t clock;
 
     if (c->json || !isatty(STDERR_FILENO) || shown.running)
         return;
     snprintf(shown.what, sizeof(shown.what), "%s %s", what, path_base(name));
     shown.stop = false;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&shown.wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&shown.wake, &clock);
+    pthread_condattr_destroy(&clock);
     /* Without a thread there is no progress line; the work goes on. */
     shown.running =
         pthread_create(&shown.thread, NULL, show, &shown) == 0;

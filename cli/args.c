@@ -190,7 +190,7 @@ static error_t shared_key(int key, char *arg, struct argp_state *s)
 {
     parse *p = s->input;
 
-    if ((key & ARGP_KEY_ARG) == ARGP_KEY_ARG && key != ARGP_KEY_ARG)
+    if (key >= ARGP_KEY_END)
         return ARGP_ERR_UNKNOWN; /* argp's own events */
     p->st = store(p->c, key, arg);
     return p->st == HULL_OK ? 0 : EINVAL;

@@ -112,13 +112,13 @@ static hull_status run_options(cli *c)
 
     TRY(answer(c->result, "options", list));
     if (!c->json)
-        printf("%-16s%-6s%-7s%-9s%s\n", "key", "type", "effect", "default",
+        printf("%-16s%-8s%-8s%-9s%s\n", "key", "type", "effect", "default",
                "meaning");
     for (size_t i = 0; hull_options_describe(i, &o) == HULL_OK; i++) {
         if (c->json)
             TRY(add_option(list, &o));
         else
-            printf("%-16s%-6s%-7s%-9s%s%s%s%s\n", o.key, o.type, o.effect,
+            printf("%-16s%-8s%-8s%-9s%s%s%s%s\n", o.key, o.type, o.effect,
                    o.default_value[0] ? o.default_value : "-", o.help,
                    o.bounds[0] ? " (" : "", o.bounds, o.bounds[0] ? ")" : "");
     }

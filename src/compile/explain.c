@@ -6,10 +6,9 @@
  * whether the cache has them, and the nodes that fall back. The facts are one
  * JSON object; the text is printed from it, so the two cannot disagree.
  */
-#include "compile/compile.h"
+#include "compile/plan_file.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 
 typedef struct explainer {
@@ -23,65 +22,22 @@ typedef struct explainer {
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static hull_status set(json_t *object, const char *key, json_t *j)
-{
-    if (j == NULL || json_object_set_new(object, key, j) != 0)
-        return fail_oom(0);
-    return HULL_OK;
-}
-
-static hull_status push(json_t *array, json_t *j)
-{
-    if (j == NULL || json_array_append_new(array, j) != 0)
-        return fail_oom(0);
-    return HULL_OK;
-}
-
 /* A new array or object, held by `object`; NULL when memory ran out. */
 static json_t *child(json_t *object, const char *key, json_t *j)
 {
-    return set(object, key, j) == HULL_OK ? j : NULL;
+    return json_put(object, key, j) == HULL_OK ? j : NULL;
 }
 
 static json_t *row_of(json_t *array)
 {
     json_t *row = json_object();
 
-    return push(array, row) == HULL_OK ? row : NULL;
-}
-
-/* Names in files need not be UTF-8. */
-static json_t *text_json(str s)
-{
-    json_t *j = json_stringn(s.n > 0 ? s.p : "", s.n);
-    char *copy;
-
-    if (j != NULL)
-        return j;
-    copy = mem_strndup(s.p, s.n);
-    for (size_t i = 0; copy != NULL && i < s.n; i++)
-        if ((unsigned char)copy[i] >= 0x80)
-            copy[i] = '?';
-    j = copy != NULL ? json_stringn(copy, s.n) : NULL;
-    mem_free(copy);
-    return j;
+    return json_push(array, row) == HULL_OK ? row : NULL;
 }
 
 static json_t *buf_json(const buf *b)
 {
-    return buf_status(b) == HULL_OK ? text_json(buf_view(b)) : NULL;
-}
-
-static json_t *strs_json(const str *s, uint32_t n)
-{
-    json_t *list = json_array();
-
-    for (uint32_t i = 0; list != NULL && i < n; i++)
-        if (push(list, text_json(s[i])) != HULL_OK) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
+    return buf_status(b) == HULL_OK ? json_text(buf_view(b)) : NULL;
 }
 
 static json_t *type_json(const ir *m, const type *t)
@@ -132,17 +88,18 @@ static hull_status explain_hole(const explainer *x, json_t *list,
 
     if (row == NULL)
         return fail_oom(0);
-    TRY(set(row, "name", text_json(h->name)));
-    TRY(set(row, "type", type_json(x->fm->m, &h->type)));
-    TRY(set(row, "kind", json_string(by_user || h->kept ? "kept" : "hole")));
-    TRY(set(row, "reason", json_string(by_user ? "named by the option keep"
+    TRY(json_put(row, "name", json_text(h->name)));
+    TRY(json_put(row, "type", type_json(x->fm->m, &h->type)));
+    TRY(json_put(row, "kind",
+                 json_string(by_user || h->kept ? "kept" : "hole")));
+    TRY(json_put(row, "reason", json_string(by_user ? "named by the option keep"
                                        : h->reason != NULL ? h->reason
                                                            : "")));
-    TRY(set(row, "names", strs_json(h->names, h->n_names)));
-    TRY(set(row, "derived", json_boolean(h->derived)));
+    TRY(json_put(row, "names", json_texts(h->names, h->n_names)));
+    TRY(json_put(row, "derived", json_boolean(h->derived)));
     recipes = child(row, "recipes", json_array());
     for (uint32_t i = 0; recipes != NULL && i < h->n_recipes; i++)
-        TRY(push(recipes, recipe_json(h->recipes[i])));
+        TRY(json_push(recipes, recipe_json(h->recipes[i])));
     return recipes != NULL ? HULL_OK : fail_oom(0);
 }
 
@@ -161,12 +118,12 @@ static hull_status explain_constants(explainer *x)
 
         if (row == NULL)
             return fail_oom(0);
-        TRY(set(row, "name", text_json(l->name)));
-        TRY(set(row, "kind", json_string("literal")));
-        TRY(set(row, "reason", json_string(l->reason ? l->reason : "")));
-        TRY(set(row, "value", text_json(l->value)));
+        TRY(json_put(row, "name", json_text(l->name)));
+        TRY(json_put(row, "kind", json_string("literal")));
+        TRY(json_put(row, "reason", json_string(l->reason ? l->reason : "")));
+        TRY(json_put(row, "value", json_text(l->value)));
     }
-    return set(x->top, "unread", strs_json(fm->unread, fm->n_unread));
+    return json_put(x->top, "unread", json_texts(fm->unread, fm->n_unread));
 }
 
 /* ---- blocks -------------------------------------------------------------- */
@@ -182,7 +139,7 @@ static hull_status count_ops(json_t *row, const graph *g)
         count[n->op]++;
     for (int op = 1; op < OP_COUNT; op++)
         if (count[op] > 0)
-            TRY(set(ops, op_get((op_code)op)->name,
+            TRY(json_put(ops, op_get((op_code)op)->name,
                     json_integer(count[op])));
     return HULL_OK;
 }
@@ -206,8 +163,8 @@ static hull_status weigh(json_t *row, const graph *g)
             return fail(HULL_ESHAPE, "the weights are too large");
         holes++;
     }
-    TRY(set(row, "holes", json_integer(holes)));
-    return set(row, "weight_bytes", json_integer((json_int_t)total));
+    TRY(json_put(row, "holes", json_integer(holes)));
+    return json_put(row, "weight_bytes", json_integer((json_int_t)total));
 }
 
 /* Key, and whether the cache has it. */
@@ -228,9 +185,9 @@ static hull_status explain_key(const explainer *x, json_t *row, graph *g)
     TRY_OUT(cache_key_make(&key, g->backend, buf_view(&target),
                            x->ds->options, buf_view(&text)));
     digest_hex(&key.d, hex);
-    TRY_OUT(set(row, "target", buf_json(&target)));
-    TRY_OUT(set(row, "key", json_string(hex)));
-    TRY_OUT(set(row, "cache", json_string(x->c == NULL ? "none"
+    TRY_OUT(json_put(row, "target", buf_json(&target)));
+    TRY_OUT(json_put(row, "key", json_string(hex)));
+    TRY_OUT(json_put(row, "cache", json_string(x->c == NULL ? "none"
                                           : cache_has(x->c, &key)
                                               ? "hit" : "miss")));
 out:
@@ -246,9 +203,9 @@ static hull_status explain_block(const explainer *x, json_t *list, graph *g)
 
     if (row == NULL)
         return fail_oom(0);
-    TRY(set(row, "name", text_json(g->name)));
-    TRY(set(row, "backend", text_json(g->backend)));
-    TRY(set(row, "nodes", json_integer(graph_n_nodes(g))));
+    TRY(json_put(row, "name", json_text(g->name)));
+    TRY(json_put(row, "backend", json_text(g->backend)));
+    TRY(json_put(row, "nodes", json_integer(graph_n_nodes(g))));
     TRY(weigh(row, g));
     TRY(count_ops(row, g));
     return explain_key(x, row, g);
@@ -277,7 +234,7 @@ static hull_status add_reads(json_t *row, const graph *main, const val *v,
             seen = v[k] != 0 &&
                    str_eq(maker_name(main, v[i]), maker_name(main, v[k]));
         if (!seen)
-            TRY(push(list, text_json(maker_name(main, v[i]))));
+            TRY(json_push(list, json_text(maker_name(main, v[i]))));
     }
     return HULL_OK;
 }
@@ -317,8 +274,8 @@ static hull_status explain_values(explainer *x, const char *key, const graph *g,
 
         if (row == NULL)
             return fail_oom(0);
-        TRY(set(row, "name", text_json(graph_value(g, v[i])->name)));
-        TRY(set(row, "type", type_json(g->m, graph_type(g, v[i]))));
+        TRY(json_put(row, "name", json_text(graph_value(g, v[i])->name)));
+        TRY(json_put(row, "type", type_json(g->m, graph_type(g, v[i]))));
         if (results)
             TRY(add_reads(row, main, &main->body->results[i], 1));
     }
@@ -337,9 +294,9 @@ static hull_status explain_fallbacks(explainer *x)
 
         if (row == NULL)
             return fail_oom(0);
-        TRY(set(row, "node", text_json(f->node)));
-        TRY(set(row, "op", text_json(f->op)));
-        TRY(set(row, "reason", text_json(f->reason)));
+        TRY(json_put(row, "node", json_text(f->node)));
+        TRY(json_put(row, "op", json_text(f->op)));
+        TRY(json_put(row, "reason", json_text(f->reason)));
     }
     return HULL_OK;
 }
@@ -357,10 +314,10 @@ static hull_status explain(explainer *x)
     TRY(passes_run(STAGE_GRAPH, work));
     graph_canonical_order(work);
     TRY(partition(&x->p, &x->blocks, work, x->ds));
-    TRY(set(x->top, "format", json_string(x->fm->format)));
-    TRY(set(x->top, "producer", text_json(x->fm->producer)));
-    TRY(set(x->top, "nodes_imported", json_integer(graph_n_nodes(g))));
-    TRY(set(x->top, "nodes_planned", json_integer(graph_n_nodes(work))));
+    TRY(json_put(x->top, "format", json_string(x->fm->format)));
+    TRY(json_put(x->top, "producer", json_text(x->fm->producer)));
+    TRY(json_put(x->top, "nodes_imported", json_integer(graph_n_nodes(g))));
+    TRY(json_put(x->top, "nodes_planned", json_integer(graph_n_nodes(work))));
     TRY(explain_values(x, "inputs", g, g->body->params, g->body->n_params,
                        false));
     TRY(explain_values(x, "outputs", g, g->body->results, g->body->n_results,
@@ -479,34 +436,16 @@ static void print_text(buf *b, const json_t *top)
                    text_of(row, "node"), text_of(row, "reason"));
 }
 
-static int put_piece(const char *p, size_t n, void *user)
-{
-    buf *b = user;
-
-    buf_put(b, p, n);
-    return b->failed ? -1 : 0;
-}
-
-static hull_status print_json(buf *out, const json_t *top)
-{
-    int bad = json_dump_callback(top, put_piece, out, JSON_INDENT(2));
-
-    buf_putc(out, '\n');
-    TRY(buf_status(out));
-    return bad == 0 ? HULL_OK : fail_oom(0);
-}
-
 hull_status plan_explain(buf *out, const front_model *fm, const devices *ds,
                          cache *c, bool json)
 {
     explainer x = {.fm = fm, .ds = ds, .c = c};
     hull_status st = HULL_OK;
 
-    /* From json_parse, which decides which memory jansson uses. */
-    TRY(json_parse(&x.top, "{}", 2, "the plan"));
+    TRY(json_new(&x.top));
     TRY_OUT(explain(&x));
     if (json)
-        TRY_OUT(print_json(out, x.top));
+        TRY_OUT(json_print(out, x.top));
     else
         print_text(out, x.top);
     st = buf_status(out);

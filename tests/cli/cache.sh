@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Counters, entries, damage, clearing; and no cache at all.
+try() {
+    code=0
+    "$HULL" "$@" 2>&1 || code=$?
+    echo "exit $code"
+}
+# Counters without their sizes.
+stats() {
+    "$HULL" cache stats --cache cache | sed -E '/^bytes/s/[0-9]+/N/'
+}
+model=$ROOT/demo/digits.onnx
+
+"$HULL" compile "$model" --cache cache -o one.hull >/dev/null
+"$HULL" compile "$model" --cache cache -o one.hull | grep -o 'cache hit'
+stats
+"$HULL" cache ls --cache cache |
+    sed -E 's/[0-9a-f]{64} +[0-9]+ [0-9TZ:-]+/KEY N TIME/'
+[ "$("$HULL" cache ls --cache cache | cut -d ' ' -f 1)" = \
+    "$("$HULL" compile "$model" --print-key)" ]
+try cache verify --cache cache
+entry=$(ls cache/*/*.engine)
+printf X | dd of="$entry" bs=1 seek=700 conv=notrunc status=none
+try cache verify --cache cache | sed -E "s|[^' ]*[.]engine|ENTRY|"
+stats | grep -E '^(corrupt|entries)'
+"$HULL" compile "$model" --cache cache -o one.hull | grep -o 'cache miss'
+try cache clear --cache cache
+stats | grep '^entries'
+
+# Asked for, but there is none: said, and the work goes on.
+touch file
+"$HULL" compile "$model" --cache file/cache -o two.hull 2>text | grep -o 'cache none'
+grep -c 'no cache, every engine is built' text
+"$HULL" compile "$model" --no-cache -o two.hull 2>text | grep -o 'cache none'
+[ ! -s text ]

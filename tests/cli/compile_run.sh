@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compile, run, refit and run again; the same by the other way round.
+# Without seconds, rates and sizes of engines.
+plain() {
+    sed -E 's/[0-9.]+ s\b/N s/; s/[0-9.]+ GB/N GB/; s/engines [0-9]+/engines N/'
+}
+try() {
+    code=0
+    "$HULL" "$@" 2>&1 || code=$?
+    echo "exit $code"
+}
+demo=$ROOT/demo
+cache="--cache cache"
+
+"$HULL" compile "$demo/digits.onnx" --weights "$demo/epoch1.safetensors" \
+    $cache -o one.hull | plain
+"$HULL" compile "$demo/digits.onnx" --weights "$demo/epoch2.safetensors" \
+    $cache -o two.hull | plain
+"$HULL" run one.hull --input "$demo/test.npz" --output one.npz
+"$HULL" run two.hull --input "$demo/test.npz" --output two.safetensors
+try run one.hull --input "$demo/test.npz" --expect one.npz --atol 0 --rtol 0
+try run one.hull --input "$demo/test.npz" --expect two.safetensors >differs
+tail -n 1 differs
+grep -c 'out of tolerance' differs
+
+"$HULL" refit one.hull "$demo/epoch2.safetensors" -o one_two.hull | plain
+try run one_two.hull --input "$demo/test.npz" --expect two.safetensors \
+    --atol 0 --rtol 0
+"$HULL" refit one_two.hull "$demo/epoch1.safetensors" -o back.hull >/dev/null
+try run back.hull --input "$demo/test.npz" --expect one.npz --atol 0 --rtol 0
+# A model and a checkpoint, in one step; a module and a checkpoint.
+try run "$demo/digits.onnx" $cache --weights "$demo/epoch2.safetensors" \
+    --input "$demo/test.npz" --expect two.safetensors --atol 0 --rtol 0
+try run one.hull --weights "$demo/epoch2.safetensors" \
+    --input "$demo/test.npz" --expect two.safetensors --atol 0 --rtol 0
+"$HULL" run one.hull --input "$demo/test.npz" --repeat 3 | sed 's/[0-9.]* s/N s/g'
+
+# The default name; slots saved too; a link.
+"$HULL" compile "$demo/digits.onnx" $cache --prepared >/dev/null
+ls digits.hull
+"$HULL" compile "$demo/digits.onnx" --weights "$demo/epoch1.safetensors" \
+    $cache --link -o link.hull >/dev/null
+try run link.hull --weights "$demo/epoch1.safetensors" \
+    --input "$demo/test.npz" --expect one.npz --atol 0 --rtol 0

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# A module without weights names what is missing, and is small.
+demo=$ROOT/demo
+"$HULL" compile "$demo/digits.onnx" --weights "$demo/epoch1.safetensors" \
+    --cache cache --strip-weights -o bare.hull >text
+grep 'without weights' text
+code=0
+"$HULL" run bare.hull --input "$demo/test.npz" 2>&1 || code=$?
+echo "exit $code"
+[ "$(stat -c %s bare.hull)" -lt 65536 ]
+"$HULL" refit bare.hull "$demo/epoch1.safetensors" -o full.hull >/dev/null
+"$HULL" run full.hull --input "$demo/test.npz"
