@@ -28,7 +28,7 @@ static const char *const forms[] = {
     "train.pt2", "train.dyn.pt2", "core.pt2", "dynamo.onnx", "legacy.onnx",
 };
 
-static unsigned passed, failed, skipped;
+static unsigned passed, failed, skipped, second_shapes;
 
 /* Named tensors "input_<i><suffix>" of an io file, dense in memory. */
 typedef struct io {
@@ -135,7 +135,7 @@ static hull_status same_bytes(const io *a, const io *b, const char *what)
 
 /* One fixture in one form. */
 typedef struct subject {
-    char model[1024], ckpt_a[1024], ckpt_b[1024], io_a[1024], io_b[1024];
+    char model[1200], ckpt_a[1200], ckpt_b[1200], io_a[1200], io_b[1200];
     bool learn; /* the exporter left no names: equal bytes decide once */
 } subject;
 
@@ -162,14 +162,31 @@ out:
     return st;
 }
 
-static hull_status second_shape(hull_session *s, const weights *w)
+/* Some archives called dynamic are not: the exporter fixed a batch of one. */
+static bool has_symbolic_input(const hull_module *m)
 {
-    if (weights_find(w, str_of("input_0.2")) == NULL)
+    hull_tensor_info info;
+
+    for (size_t i = 0; i < hull_module_n_inputs(m); i++) {
+        if (hull_module_input(m, i, &info) != HULL_OK)
+            return false;
+        for (int32_t k = 0; k < info.rank; k++)
+            if (info.shape[k] < 0)
+                return true;
+    }
+    return false;
+}
+
+static hull_status second_shape(hull_session *s, const hull_module *m,
+                                const weights *w)
+{
+    if (weights_find(w, str_of("input_0.2")) == NULL || !has_symbolic_input(m))
         return HULL_OK;
+    second_shapes++;
     return note(check_run(s, w, ".2", NULL), "second shape");
 }
 
-static hull_status check(const subject *x, bool dynamic)
+static hull_status check(const subject *x)
 {
     hull_weights *a = NULL, *b = NULL, *io_a = NULL, *io_b = NULL;
     hull_module *m = NULL;
@@ -188,12 +205,10 @@ static hull_status check(const subject *x, bool dynamic)
     TRY_OUT(note(hull_compile(&m, x->model, a, NULL, o), "compile"));
     TRY_OUT(hull_session_new(&s, m, NULL));
     TRY_OUT(note(check_run(s, io_a, "", &first), "with A"));
-    if (dynamic)
-        TRY_OUT(second_shape(s, io_a));
+    TRY_OUT(second_shape(s, m, io_a));
     TRY_OUT(note(hull_refit(m, b, NULL, NULL), "refit to B"));
     TRY_OUT(note(check_run(s, io_b, "", &refitted), "with B"));
-    if (dynamic)
-        TRY_OUT(second_shape(s, io_b));
+    TRY_OUT(second_shape(s, m, io_b));
     TRY_OUT(note(hull_refit(m, a, NULL, NULL), "refit to A"));
     TRY_OUT(note(check_run(s, io_a, "", &again), "with A again"));
     TRY_OUT(same_bytes(&first, &again, "A, B, A"));
@@ -227,7 +242,11 @@ static bool exists(const char *path)
 
 static void run_one(const char *folder, const char *name, const char *form)
 {
-    subject x = {.learn = strcmp(form, "legacy.onnx") == 0};
+    /* Legacy exports name folded tensors by number, and dynamo's of vit holds a
+     * position table that the exporter computed: bytes must confirm them. */
+    subject x = {.learn = strcmp(form, "legacy.onnx") == 0 ||
+                          (strcmp(form, "dynamo.onnx") == 0 &&
+                           strcmp(name, "vit") == 0)};
     uint64_t start = time_ns();
     hull_status st;
 
@@ -240,7 +259,7 @@ static void run_one(const char *folder, const char *name, const char *form)
         skipped++;
         return;
     }
-    st = check(&x, strstr(form, "dyn") != NULL || strstr(form, "onnx") != NULL);
+    st = check(&x);
     if (st == HULL_OK)
         passed++;
     else
@@ -256,6 +275,10 @@ int main(int argc, char **argv)
     const char *shared = getenv("HULL_SHARED");
     char folder[1024];
 
+    if (shared == NULL && argc < 2 && !exists("../shared/fixtures/README.md")) {
+        printf("0 passed, 0 failed, 1 skipped\n");
+        return 0;
+    }
     snprintf(folder, sizeof folder, "%s/fixtures",
              shared != NULL ? shared : "../shared");
     if (argc > 1)
@@ -265,6 +288,7 @@ int main(int argc, char **argv)
             if ((argc < 3 || strcmp(argv[2], names[i]) == 0) &&
                 (argc < 4 || strcmp(argv[3], forms[k]) == 0))
                 run_one(folder, names[i], forms[k]);
+    printf("%u runs at a second shape\n", second_shapes);
     printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
     return failed == 0 ? 0 : 1;
 }
