@@ -55,17 +55,53 @@ static hull_status branch(onnx_call *c, node *n, const char *where,
     return st == HULL_OK ? ir_status(c->m) : st;
 }
 
+/* The graph holds one node of kind `op`, and constants. */
+static hull_status is_only(onnx_call *c, const char *name, const char *op,
+                           bool *out)
+{
+    onnx_graph g;
+    uint32_t n = 0;
+
+    *out = false;
+    TRY(onnx_graph_attr(c, name, &g));
+    for (uint32_t i = 0; i < g.n_nodes; i++) {
+        if (str_is(g.nodes[i].op, "Constant"))
+            continue;
+        if (!str_is(g.nodes[i].op, op))
+            return HULL_OK;
+        n++;
+    }
+    *out = n == 1;
+    return HULL_OK;
+}
+
+/* torch's squeeze(axis): "if the size is 1, Squeeze, else Identity". A result
+ * has one rank, so the size is taken to be 1; the reshape that Squeeze becomes
+ * refuses any other in a run, because the element counts differ. */
+static hull_status is_squeeze(onnx_call *c, bool *out)
+{
+    bool identity = false;
+
+    TRY(is_only(c, "then_branch", "Squeeze", out));
+    TRY(is_only(c, "else_branch", "Identity", &identity));
+    *out = *out && identity;
+    return HULL_OK;
+}
+
 hull_status onnx_if(onnx_call *c)
 {
     dim d = 0;
     uint32_t n_known = 0;
-    bool known = false;
+    bool known = false, squeeze = false;
     int64_t v = 0;
 
     TRY(front_structure(c->f, c->in[0], &d, 1, &n_known, &known));
     if (known && n_known == 1 && dim_is_int(c->m, d, &v))
         return onnx_subgraph(c, v ? "then_branch" : "else_branch", NULL, 0,
                              c->out, c->n_out);
+    TRY(is_squeeze(c, &squeeze));
+    if (squeeze)
+        return onnx_subgraph(c, "then_branch", NULL, 0, c->out, c->n_out);
     val cond = rank0(c, c->in[0]);
     node *n = node_new(c->g, OP_if);
     node_input(c->g, n, cond);

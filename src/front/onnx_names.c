@@ -488,6 +488,26 @@ static hull_status names_matmul(onnx *o, const onnx_node *n, str path)
     return st;
 }
 
+/* A made-up tensor of a pointwise node: some parameter of the module itself,
+ * with axes of size 1 around it. */
+static hull_status names_pointwise(onnx *o, const onnx_node *n, str path)
+{
+    hull_status st = HULL_OK;
+
+    for (uint32_t i = 0; st == HULL_OK && i < n->n_in; i++) {
+        buf b;
+
+        if (!is_made_up(n->in[i]) || has_recipe(o, n->in[i]))
+            continue;
+        buf_init(&b, 1 << 16);
+        buf_str(&b, path);
+        buf_puts(&b, ".*");
+        st = recipe_reshape(o->f, n->in[i], buf_view(&b), TIER_ANY);
+        buf_fini(&b);
+    }
+    return st;
+}
+
 static hull_status names_script(onnx *o, const onnx_node *n)
 {
     str path = path_of(o->f, n->name);
@@ -505,6 +525,8 @@ static hull_status names_script(onnx *o, const onnx_node *n)
         return names_conv(o, n, path);
     if (str_is(n->op, "LSTM") || str_is(n->op, "GRU") || str_is(n->op, "RNN"))
         return names_rnn(o, n, path);
+    if (str_is(n->op, "Mul") || str_is(n->op, "Add"))
+        return names_pointwise(o, n, path);
     return HULL_OK;
 }
 

@@ -171,7 +171,8 @@ hull_status onnx_transpose(onnx_call *c)
     return HULL_OK;
 }
 
-/* Without axes: every axis of size 1. */
+/* Without axes: every axis of size 1. The rank of a result cannot depend on
+ * a run, so an axis whose size is not fixed stays. */
 static hull_status all_ones(onnx_call *c, int64_t *axes, uint32_t *n)
 {
     dim d[HULL_MAX_RANK];
@@ -181,11 +182,7 @@ static hull_status all_ones(onnx_call *c, int64_t *axes, uint32_t *n)
     TRY(dims_of(c, c->in[0], d, &rank));
     *n = 0;
     for (uint32_t i = 0; i < rank; i++) {
-        if (!dim_is_int(c->m, d[i], &v))
-            return fail(HULL_EUNSUPPORTED,
-                        "no axes given, and the size of axis %" PRIu32
-                        " is not fixed", i);
-        if (v == 1)
+        if (dim_is_int(c->m, d[i], &v) && v == 1)
             axes[(*n)++] = i;
     }
     return HULL_OK;

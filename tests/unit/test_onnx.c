@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * The ONNX frontend on small models made here: opset differences, functions,
+ * control flow, weights and literals, and files that mean harm.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "front/front.h"
+#include "graph_eval.h"
+#include "onnx_maker.h"
+
+/* Last: it has a macro named fail. */
+#include <cmocka.h>
+
+/* ---- harness ------------------------------------------------------------- */
+
+static hull_status import_maker(maker *m, front_model **out)
+{
+    char path[64];
+
+    maker_write(m, path);
+    assert_true(path[0] != 0);
+    hull_status st = front_import(out, path, NULL);
+    unlink(path);
+    return st;
+}
+
+static front_model *must_import(maker *m)
+{
+    front_model *fm = NULL;
+    hull_status st = import_maker(m, &fm);
+
+    if (st != HULL_OK)
+        print_message("%s\n", error_text());
+    assert_int_equal(st, HULL_OK);
+    return fm;
+}
+
+static void must_refuse(maker *m, hull_status want, const char *text)
+{
+    front_model *fm = NULL;
+    hull_status st = import_maker(m, &fm);
+
+    assert_null(fm);
+    if (st != want || !strstr(error_text(), text))
+        print_message("got %d: %s\n", (int)st, error_text());
+    assert_int_equal(st, want);
+    assert_non_null(strstr(error_text(), text));
+}
+
+static tensor f32_input(const float *p, uint32_t rank, const int64_t *shape)
+{
+    tensor t = {.dtype = HULL_F32, .rank = rank, .data = (void *)(uintptr_t)p};
+
+    memcpy(t.shape, shape, rank * sizeof *shape);
+    return t;
+}
+
+/* Imports, runs on one input, compares the one f32 result. */
+static void check_run(maker *m, tensor in, uint32_t rank, const int64_t *shape,
+                      const float *want)
+{
+    front_model *fm = must_import(m);
+    graph_run r = {0};
+    tensor out = {0};
+
+    hull_status st = graph_run_eval(&r, fm->g, fm->native, &in, &out);
+    if (st != HULL_OK)
+        print_message("%s\n", error_text());
+    assert_int_equal(st, HULL_OK);
+    assert_int_equal(out.rank, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        assert_int_equal(out.shape[i], shape[i]);
+    for (int64_t i = 0; i < tensor_numel(&out); i++) {
+        double got = load_f64(out.dtype, out.data, (uint64_t)i);
+        if (!(fabs(got - (double)want[i]) <= 1e-6))
+            print_message("element %d: got %g, want %g\n", (int)i, got,
+                          (double)want[i]);
+        assert_true(fabs(got - (double)want[i]) <= 1e-6);
+    }
+    graph_run_fini(&r);
+    front_free(fm);
+}
+
+static maker model_of(int64_t opset, const int64_t *dims, size_t rank)
+{
+    maker m = maker_new(opset);
+
+    put_value(&m.graph, 11, "x", 1, dims, rank);
+    put_value(&m.graph, 12, "y", 1, dims, rank);
+    return m;
+}
+
+static const int64_t shape_2x3[2] = {2, 3};
+static const float data_6[6] = {1, 2, 3, 4, 5, 6};
+
+static const front_hole *hole_named(const front_model *fm, const char *name)
+{
+    for (uint32_t i = 0; i < fm->n_holes; i++)
+        if (str_is(fm->holes[i].name, name))
+            return &fm->holes[i];
+    return NULL;
+}
+
+static const front_literal *literal_named(const front_model *fm,
+                                          const char *name)
+{
+    for (uint32_t i = 0; i < fm->n_literals; i++)
+        if (str_is(fm->literals[i].name, name))
+            return &fm->literals[i];
+    return NULL;
+}
+
+/* ---- the smallest model -------------------------------------------------- */
+
+/* The 99 bytes of the official test_relu, as they are. */
+static const uint8_t relu_model[] =
+    "\x08\x07\x12\x0c" "backend-test" "\x3a\x4b\x0a\x0c\x0a\x01x\x12\x01y\x22"
+    "\x04Relu\x12\x09test_relu\x5a\x17\x0a\x01x\x12\x12\x0a\x10\x08\x01\x12"
+    "\x0c\x0a\x02\x08\x03\x0a\x02\x08\x04\x0a\x02\x08\x05\x62\x17\x0a\x01y\x12"
+    "\x12\x0a\x10\x08\x01\x12\x0c\x0a\x02\x08\x03\x0a\x02\x08\x04\x0a\x02\x08"
+    "\x05\x42\x04\x0a\x00\x10\x0e";
+
+static hull_status import_bytes(const void *p, size_t n, front_model **out)
+{
+    char path[64];
+
+    write_bytes(path, p, n);
+    hull_status st = front_import(out, path, NULL);
+    unlink(path);
+    return st;
+}
+
+static void test_relu_bytes(void **state)
+{
+    front_model *fm = NULL;
+
+    (void)state;
+    assert_int_equal(sizeof relu_model - 1, 99);
+    assert_int_equal(import_bytes(relu_model, 99, &fm), HULL_OK);
+    assert_int_equal(graph_n_nodes(fm->g), 1);
+    assert_int_equal(fm->g->body->first->op, OP_relu);
+    assert_string_equal(fm->format, "onnx");
+    assert_true(str_is(fm->producer, "backend-test"));
+    assert_int_equal(fm->n_holes, 0);
+    front_free(fm);
+}
+
+/* Every prefix and every single changed byte: an answer or an error. */
+static void test_damaged_bytes(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 99; n++) {
+        front_model *fm = NULL;
+
+        assert_int_not_equal(import_bytes(relu_model, n, &fm), HULL_OK);
+        assert_null(fm);
+    }
+    for (size_t i = 0; i < 99; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            uint8_t copy[99];
+            front_model *fm = NULL;
+
+            memcpy(copy, relu_model, 99);
+            copy[i] ^= (uint8_t)(1 << bit);
+            if (import_bytes(copy, 99, &fm) == HULL_OK)
+                assert_int_equal(graph_verify(fm->g), HULL_OK);
+            front_free(fm);
+        }
+}
+
+/* ---- opsets -------------------------------------------------------------- */
+
+static void softmax_rows(const float *x, float *y, size_t n, size_t width)
+{
+    for (size_t r = 0; r < n / width; r++) {
+        double sum = 0;
+        for (size_t i = 0; i < width; i++)
+            sum += exp((double)x[r * width + i]);
+        for (size_t i = 0; i < width; i++)
+            y[r * width + i] = (float)(exp((double)x[r * width + i]) / sum);
+    }
+}
+
+static void test_softmax_opsets(void **state)
+{
+    const int64_t shape[3] = {2, 2, 3};
+    float x[12], want[12];
+
+    (void)state;
+    for (int i = 0; i < 12; i++)
+        x[i] = (float)(i % 5) * 0.5f;
+    /* Up to 12 the axes from 1 on are one; from 13 on the last one. */
+    softmax_rows(x, want, 12, 6);
+    maker m = model_of(12, shape, 3);
+    put_node(&m.graph, "Softmax", "x", "y", NULL);
+    check_run(&m, f32_input(x, 3, shape), 3, shape, want);
+    softmax_rows(x, want, 12, 3);
+    m = model_of(13, shape, 3);
+    put_node(&m.graph, "Softmax", "x", "y", NULL);
+    check_run(&m, f32_input(x, 3, shape), 3, shape, want);
+}
+
+static void test_squeeze_opsets(void **state)
+{
+    const int64_t shape[3] = {2, 1, 3}, axes[1] = {1};
+    buf a = new_buf();
+
+    (void)state;
+    maker m = model_of(11, shape, 3);
+    attr_ints_put(&a, "axes", axes, 1);
+    put_node(&m.graph, "Squeeze", "x", "y", &a);
+    check_run(&m, f32_input(data_6, 3, shape), 2, shape_2x3, data_6);
+    m = model_of(13, shape, 3);
+    put_i64s(&m.graph, "axes", axes, 1);
+    put_node(&m.graph, "Squeeze", "x axes", "y", NULL);
+    check_run(&m, f32_input(data_6, 3, shape), 2, shape_2x3, data_6);
+    /* The attribute is not known to the newer operator. */
+    m = model_of(13, shape, 3);
+    a = new_buf();
+    attr_ints_put(&a, "axes", axes, 1);
+    put_node(&m.graph, "Squeeze", "x", "y", &a);
+    must_refuse(&m, HULL_EFORMAT, "attribute 'axes' is not known");
+}
+
+static void test_clip_opsets(void **state)
+{
+    const float want[6] = {2, 2, 3, 4, 5, 5};
+    buf a = new_buf();
+
+    (void)state;
+    maker m = model_of(10, shape_2x3, 2);
+    attr_float_put(&a, "min", 2);
+    attr_float_put(&a, "max", 5);
+    put_node(&m.graph, "Clip", "x", "y", &a);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, want);
+    m = model_of(11, shape_2x3, 2);
+    put_scalar_f32(&m.graph, "lo", 2);
+    put_scalar_f32(&m.graph, "hi", 5);
+    put_node(&m.graph, "Clip", "x lo hi", "y", NULL);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, want);
+}
+
+static void test_slice_opsets(void **state)
+{
+    const int64_t starts[2] = {1, -2}, ends[2] = {2, INT64_MAX};
+    const int64_t shape[2] = {1, 2};
+    const float want[2] = {5, 6};
+    buf a = new_buf();
+
+    (void)state;
+    maker m = model_of(9, shape_2x3, 2);
+    attr_ints_put(&a, "starts", starts, 2);
+    attr_ints_put(&a, "ends", ends, 2);
+    put_node(&m.graph, "Slice", "x", "y", &a);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape, want);
+    m = model_of(10, shape_2x3, 2);
+    put_i64s(&m.graph, "s", starts, 2);
+    put_i64s(&m.graph, "e", ends, 2);
+    put_node(&m.graph, "Slice", "x s e", "y", NULL);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape, want);
+}
+
+static void test_old_opset_is_refused(void **state)
+{
+    maker m = model_of(6, shape_2x3, 2);
+
+    (void)state;
+    put_node(&m.graph, "Relu", "x", "y", NULL);
+    must_refuse(&m, HULL_EUNSUPPORTED, "opset 6, want 7 or newer");
+}
+
+/* A unused import changes nothing, a missing one is an error. */
+static void test_imports(void **state)
+{
+    maker m = model_of(13, shape_2x3, 2);
+    buf o = new_buf();
+
+    (void)state;
+    put_text(&o, 1, "com.example");
+    put_int(&o, 2, 3);
+    put_message(&m.model, 8, &o);
+    put_node(&m.graph, "Identity", "x", "y", NULL);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, data_6);
+    m = model_of(13, shape_2x3, 2);
+    buf n = node_buf("Relu", "com.example", "x", "y", NULL);
+    put_message(&m.graph, 1, &n);
+    must_refuse(&m, HULL_EFORMAT, "domain 'com.example'");
+    m = model_of(13, shape_2x3, 2);
+    o = new_buf();
+    put_int(&o, 2, 14);
+    put_message(&m.model, 8, &o);
+    put_node(&m.graph, "Relu", "x", "y", NULL);
+    must_refuse(&m, HULL_EFORMAT, "versions 13 and 14");
+}
+
+/* ---- shapes -------------------------------------------------------------- */
+
+/* Shape -> Gather -> Concat -> Reshape with a symbolic batch. */
+static void test_shape_chain(void **state)
+{
+    const int64_t dyn[3] = {-1, 2, 3}, zero[1] = {0}, minus[1] = {-1};
+    const int64_t in[3] = {4, 2, 3}, want[2] = {4, 6};
+    float x[24];
+    buf a = new_buf();
+
+    (void)state;
+    for (int i = 0; i < 24; i++)
+        x[i] = (float)i;
+    maker m = model_of(13, dyn, 3);
+    put_i64s(&m.graph, "zero", zero, 1);
+    put_i64s(&m.graph, "minus", minus, 1);
+    put_node(&m.graph, "Shape", "x", "s", NULL);
+    put_node(&m.graph, "Gather", "s zero", "n", NULL);
+    attr_int_put(&a, "axis", 0);
+    put_node(&m.graph, "Concat", "n minus", "t", &a);
+    put_node(&m.graph, "Reshape", "x t", "y", NULL);
+    check_run(&m, f32_input(x, 3, in), 2, want, x);
+}
+
+/* The file's sizes of a broadcast, of a repeat, and of a range. */
+static void test_expand_tile_range(void **state)
+{
+    const int64_t one[2] = {1, 3}, to[3] = {2, 1, 3}, reps[2] = {2, 1};
+    const int64_t shape3[3] = {2, 1, 3}, shape2[2] = {2, 3};
+    const float x[3] = {1, 2, 3}, twice[6] = {1, 2, 3, 1, 2, 3};
+    const float counted[3] = {1, 3, 5};
+    const int64_t three[1] = {3};
+
+    (void)state;
+    maker m = model_of(13, one, 2);
+    put_i64s(&m.graph, "t", to, 3);
+    put_node(&m.graph, "Expand", "x t", "y", NULL);
+    check_run(&m, f32_input(x, 2, one), 3, shape3, twice);
+    m = model_of(13, one, 2);
+    put_i64s(&m.graph, "t", reps, 2);
+    put_node(&m.graph, "Tile", "x t", "y", NULL);
+    check_run(&m, f32_input(x, 2, one), 2, shape2, twice);
+    m = model_of(13, one, 2);
+    put_scalar_f32(&m.graph, "a", 1);
+    put_scalar_f32(&m.graph, "b", 6);
+    put_scalar_f32(&m.graph, "d", 2);
+    put_node(&m.graph, "Range", "a b d", "y", NULL);
+    check_run(&m, f32_input(x, 2, one), 1, three, counted);
+}
+
+static void test_einsum(void **state)
+{
+    const int64_t shape[2] = {3, 3};
+    const float w[6] = {1, 0, 2, 0, 1, 1};
+    const float want[9] = {1, 2, 3, 4, 5, 6, 6, 9, 12};
+    const int64_t wdims[2] = {2, 3};
+    buf a = new_buf(), e = new_buf();
+
+    (void)state;
+    maker m = model_of(13, shape_2x3, 2);
+    put_stored(&m.graph, "w", 1, wdims, 2, w, sizeof w);
+    put_text(&e, 1, "equation");
+    put_text(&e, 4, "ij,ik->kj");
+    put_int(&e, 20, 3);
+    put_message(&a, 5, &e);
+    put_node(&m.graph, "Einsum", "x w", "y", &a);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape, want);
+}
+
+/* ---- weights and literals ------------------------------------------------ */
+
+static void test_rank0_is_literal(void **state)
+{
+    const float w = 0.5f;
+    const int64_t one[1] = {1};
+    maker m = model_of(13, shape_2x3, 2);
+
+    (void)state;
+    put_scalar_f32(&m.graph, "half", w);
+    put_stored(&m.graph, "scale", 1, one, 1, &w, 4);
+    put_node(&m.graph, "Mul", "x half", "t", NULL);
+    put_node(&m.graph, "Mul", "t scale", "y", NULL);
+    front_model *fm = must_import(&m);
+    assert_non_null(literal_named(fm, "half"));
+    assert_true(str_is(literal_named(fm, "half")->value, "0.5"));
+    assert_null(hole_named(fm, "half"));
+    /* One element, rank 1: a hole, whose name is its own. */
+    const front_hole *h = hole_named(fm, "scale");
+    assert_non_null(h);
+    assert_true(h->native);
+    assert_false(h->kept);
+    assert_int_equal(h->n_names, 1);
+    front_free(fm);
+}
+
+/* The checkpoint given to compile names the scalar: it is trained. */
+static void test_rank0_in_checkpoint(void **state)
+{
+    const float w = 0.5f;
+    char path[64];
+    weights *ck = NULL;
+    front_model *fm = NULL;
+    maker m = model_of(13, shape_2x3, 2);
+
+    (void)state;
+    put_scalar_f32(&m.graph, "half", w);
+    put_node(&m.graph, "Mul", "x half", "y", NULL);
+    maker_write(&m, path);
+    assert_int_equal(weights_open(&ck, path, NULL), HULL_OK);
+    assert_int_equal(front_import(&fm, path, ck), HULL_OK);
+    unlink(path);
+    assert_non_null(hole_named(fm, "half"));
+    front_free(fm);
+    weights_unref(ck);
+}
+
+static void put_constant(buf *g, const char *name, int64_t elem,
+                         const int64_t *dims, size_t rank, const void *p,
+                         size_t n)
+{
+    buf t = tensor_buf("", elem, dims, rank, p, n), a = new_buf();
+    buf attrs = new_buf();
+
+    put_text(&a, 1, "value");
+    put_message(&a, 5, &t);
+    put_int(&a, 20, 4);
+    put_message(&attrs, 5, &a);
+    put_node(g, "Constant", "", name, &attrs);
+}
+
+/* Constant nodes are holes: not kept in a parameter role, kept outside. */
+static void test_constant_nodes(void **state)
+{
+    const float w[6] = {1, 2, 3, 4, 5, 6}, c[3] = {1, 2, 3};
+    const int64_t wd[2] = {3, 2}, cd[1] = {3};
+    maker m = model_of(13, shape_2x3, 2);
+
+    (void)state;
+    put_constant(&m.graph, "w", 1, wd, 2, w, sizeof w);
+    put_constant(&m.graph, "c", 1, cd, 1, c, sizeof c);
+    put_node(&m.graph, "Mul", "x c", "t", NULL);
+    put_node(&m.graph, "MatMul", "t w", "y", NULL);
+    front_model *fm = must_import(&m);
+    assert_int_equal(fm->n_holes, 2);
+    assert_true(hole_named(fm, "w")->parameter);
+    assert_false(hole_named(fm, "w")->kept);
+    assert_false(hole_named(fm, "c")->parameter);
+    assert_true(hole_named(fm, "c")->kept);
+    front_free(fm);
+}
+
+/* No value carries what is stored in a hole once the import is over. */
+static void test_hole_values_are_forgotten(void **state)
+{
+    const int64_t table[3] = {2, 0, 1};
+    maker m = model_of(13, shape_2x3, 2);
+    buf a = new_buf();
+
+    (void)state;
+    put_i64s(&m.graph, "table", table, 3);
+    attr_int_put(&a, "axis", 1);
+    put_node(&m.graph, "Gather", "x table", "y", &a);
+    front_model *fm = must_import(&m);
+    const front_hole *h = hole_named(fm, "table");
+    assert_non_null(h);
+    assert_true(h->kept); /* int64 */
+    for (uint32_t i = 0; i < fm->g->n_values; i++)
+        assert_null(fm->g->values[i].known);
+    front_free(fm);
+}
+
+/* ---- missing operators --------------------------------------------------- */
+
+static void test_missing_listed_together(void **state)
+{
+    maker m = model_of(13, shape_2x3, 2);
+
+    (void)state;
+    put_node(&m.graph, "Frobnicate", "x", "a", NULL);
+    put_node(&m.graph, "Det", "a", "b", NULL);
+    put_node(&m.graph, "Frobnicate", "b", "y", NULL);
+    must_refuse(&m, HULL_EUNSUPPORTED, "2 operators without a lowering");
+    assert_non_null(strstr(error_text(), "Frobnicate (domain ai.onnx version "
+                                         "13, 2 nodes, first 'a')"));
+    assert_non_null(strstr(error_text(), "Det (domain ai.onnx"));
+}
+
+/* ---- functions and control flow ------------------------------------------ */
+
+/* scaled(v; alpha = 3) = LeakyRelu(Neg(v), alpha) of domain "f". */
+static void put_function(maker *m, const char *name, const char *inner)
+{
+    buf fn = new_buf(), o = new_buf(), p = new_buf(), a = new_buf();
+    buf def = new_buf();
+
+    put_text(&fn, 1, name);
+    put_text(&fn, 4, "v");
+    put_text(&fn, 5, "r");
+    put_text(&def, 1, "alpha");
+    put_varint(&def, 2 << 3 | 5);
+    float three = 3;
+    buf_put(&def, &three, 4);
+    put_int(&def, 20, 1);
+    put_message(&fn, 11, &def);
+    buf n = node_buf("Neg", "", "v", "t", NULL);
+    put_message(&fn, 7, &n);
+    if (inner) {
+        n = node_buf(inner, "f", "t", "r", NULL);
+    } else {
+        attr_ref_put(&a, "alpha", "alpha", 1);
+        n = node_buf("LeakyRelu", "", "t", "r", &a);
+    }
+    put_message(&fn, 7, &n);
+    put_int(&o, 2, 13);
+    put_message(&fn, 9, &o);
+    put_text(&p, 1, "f");
+    put_int(&p, 2, 1);
+    put_message(&fn, 9, &p);
+    put_text(&fn, 10, "f");
+    put_message(&m->model, 25, &fn);
+}
+
+static void import_domain_f(maker *m)
+{
+    buf p = new_buf();
+
+    put_text(&p, 1, "f");
+    put_int(&p, 2, 1);
+    put_message(&m->model, 8, &p);
+}
+
+static void test_function_is_inlined(void **state)
+{
+    const float deflt[6] = {-3, -6, -9, -12, -15, -18};
+    const float given[6] = {-2, -4, -6, -8, -10, -12};
+    buf a = new_buf();
+
+    (void)state;
+    maker m = model_of(13, shape_2x3, 2);
+    import_domain_f(&m);
+    put_function(&m, "scaled", NULL);
+    buf n = node_buf("scaled", "f", "x", "y", NULL);
+    put_message(&m.graph, 1, &n);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, deflt);
+    m = model_of(13, shape_2x3, 2);
+    import_domain_f(&m);
+    put_function(&m, "scaled", NULL);
+    attr_float_put(&a, "alpha", 2);
+    n = node_buf("scaled", "f", "x", "y", &a);
+    put_message(&m.graph, 1, &n);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, given);
+}
+
+static void test_function_recursion(void **state)
+{
+    maker m = model_of(13, shape_2x3, 2);
+
+    (void)state;
+    import_domain_f(&m);
+    put_function(&m, "a", "b");
+    put_function(&m, "b", "a");
+    buf n = node_buf("a", "f", "x", "y", NULL);
+    put_message(&m.graph, 1, &n);
+    must_refuse(&m, HULL_EUNSUPPORTED, "nested deeper than 16");
+    m = model_of(13, shape_2x3, 2);
+    import_domain_f(&m);
+    put_function(&m, "a", NULL);
+    put_function(&m, "a", NULL);
+    n = node_buf("a", "f", "x", "y", NULL);
+    put_message(&m.graph, 1, &n);
+    must_refuse(&m, HULL_EFORMAT, "defined twice");
+}
+
+/* y = sum(x) > 10 ? x + c : -x, where c is stored inside the branch. */
+static void put_if(maker *m)
+{
+    const float c = 10;
+    const int64_t one[1] = {1};
+    buf then_g = new_buf(), else_g = new_buf(), a = new_buf(), k = new_buf();
+
+    put_stored(&then_g, "c", 1, one, 1, &c, 4);
+    put_node(&then_g, "Add", "x c", "r", NULL);
+    put_value(&then_g, 12, "r", 1, shape_2x3, 2);
+    put_node(&else_g, "Neg", "x", "r", NULL);
+    put_value(&else_g, 12, "r", 1, shape_2x3, 2);
+    attr_int_put(&k, "keepdims", 0);
+    put_node(&m->graph, "ReduceSum", "x", "sum", &k);
+    put_scalar_f32(&m->graph, "ten", 10);
+    put_node(&m->graph, "Greater", "sum ten", "cond", NULL);
+    attr_graph_put(&a, "then_branch", &then_g);
+    attr_graph_put(&a, "else_branch", &else_g);
+    put_node(&m->graph, "If", "cond", "y", &a);
+}
+
+static void test_if(void **state)
+{
+    const float yes[6] = {11, 12, 13, 14, 15, 16}, small[6] = {1, 1, 1, 1, 1, 1};
+    const float no[6] = {-1, -1, -1, -1, -1, -1};
+
+    (void)state;
+    maker m = model_of(13, shape_2x3, 2);
+    put_if(&m);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, yes);
+    m = model_of(13, shape_2x3, 2);
+    put_if(&m);
+    check_run(&m, f32_input(small, 2, shape_2x3), 2, shape_2x3, no);
+}
+
+/* Three times x = x + x. */
+static void test_loop(void **state)
+{
+    const int64_t three = 3;
+    float want[6];
+    buf body = new_buf(), a = new_buf();
+
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        want[i] = data_6[i] * 8;
+    maker m = model_of(13, shape_2x3, 2);
+    put_value(&body, 11, "i", 7, NULL, 0);
+    put_value(&body, 11, "go", 9, NULL, 0);
+    put_value(&body, 11, "v", 1, shape_2x3, 2);
+    put_node(&body, "Identity", "go", "go_on", NULL);
+    put_node(&body, "Add", "v v", "w", NULL);
+    put_value(&body, 12, "go_on", 9, NULL, 0);
+    put_value(&body, 12, "w", 1, shape_2x3, 2);
+    put_stored(&m.graph, "n", 7, NULL, 0, &three, 8);
+    attr_graph_put(&a, "body", &body);
+    put_node(&m.graph, "Loop", "n - x", "y", &a);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, want);
+}
+
+static void test_nested_graphs(void **state)
+{
+    buf inner = new_buf();
+
+    (void)state;
+    put_node(&inner, "Neg", "x", "r", NULL);
+    put_value(&inner, 12, "r", 1, shape_2x3, 2);
+    for (int i = 0; i < 40; i++) {
+        buf outer = new_buf(), a = new_buf(), copy = new_buf();
+
+        put_node(&copy, "Neg", "x", "r", NULL);
+        put_value(&copy, 12, "r", 1, shape_2x3, 2);
+        attr_graph_put(&a, "then_branch", &inner);
+        attr_graph_put(&a, "else_branch", &copy);
+        put_node(&outer, "If", "c", "r", &a);
+        put_value(&outer, 12, "r", 1, shape_2x3, 2);
+        inner = outer;
+    }
+    maker m = maker_new(13);
+    put_value(&m.graph, 11, "x", 1, shape_2x3, 2);
+    put_value(&m.graph, 11, "c", 9, NULL, 0);
+    buf_put(&m.graph, inner.p, inner.n);
+    buf_fini(&inner);
+    must_refuse(&m, HULL_EUNSUPPORTED, "nested deeper than 16");
+}
+
+/* ---- malformed ----------------------------------------------------------- */
+
+static void test_malformed(void **state)
+{
+    const int64_t two_open[2] = {-1, -1};
+    buf a = new_buf();
+
+    (void)state;
+    maker m = model_of(13, shape_2x3, 2);
+    put_node(&m.graph, "Relu", "t", "y", NULL);
+    put_node(&m.graph, "Relu", "x", "t", NULL);
+    must_refuse(&m, HULL_EFORMAT, "value 't' is used but not defined");
+    m = model_of(13, shape_2x3, 2);
+    put_node(&m.graph, "Relu", "x", "y", NULL);
+    put_node(&m.graph, "Neg", "x", "y", NULL);
+    must_refuse(&m, HULL_EFORMAT, "'y' is defined twice");
+    m = model_of(13, shape_2x3, 2);
+    put_i64s(&m.graph, "s", two_open, 2);
+    put_node(&m.graph, "Reshape", "x s", "y", NULL);
+    must_refuse(&m, HULL_ESHAPE, "-1");
+    m = model_of(13, shape_2x3, 2);
+    attr_int_put(&a, "axis", 5);
+    put_node(&m.graph, "Softmax", "x", "y", &a);
+    must_refuse(&m, HULL_ESHAPE, "axis 5 does not exist in rank 2");
+    m = model_of(13, shape_2x3, 2);
+    a = new_buf();
+    attr_int_put(&a, "frob", 5);
+    put_node(&m.graph, "Relu", "x", "y", &a);
+    must_refuse(&m, HULL_EFORMAT, "attribute 'frob' is not known");
+    m = model_of(13, shape_2x3, 2);
+    a = new_buf();
+    attr_float_put(&a, "axis", 1);
+    put_node(&m.graph, "Softmax", "x", "y", &a);
+    must_refuse(&m, HULL_EFORMAT, "attribute 'axis' has type 1");
+    m = model_of(13, shape_2x3, 2);
+    a = new_buf();
+    attr_ref_put(&a, "axis", "axis", 2);
+    put_node(&m.graph, "Softmax", "x", "y", &a);
+    must_refuse(&m, HULL_EFORMAT, "outside a function");
+}
+
+static void test_malformed_values(void **state)
+{
+    const int64_t zero[1] = {0}, huge[1] = {1LL << 40};
+    maker m = model_of(13, shape_2x3, 2);
+
+    (void)state;
+    put_stored(&m.graph, "a", 7, NULL, 0, zero, 8);
+    put_node(&m.graph, "Range", "a a a", "y", NULL);
+    must_refuse(&m, HULL_EFORMAT, "delta");
+    /* Large, but nothing is allocated for it. */
+    m = model_of(13, shape_2x3, 2);
+    put_i64s(&m.graph, "s", huge, 1);
+    put_node(&m.graph, "ConstantOfShape", "s", "y", NULL);
+    front_model *fm = must_import(&m);
+    front_free(fm);
+    m = model_of(13, shape_2x3, 2);
+    put_node(&m.graph, "Add", "x", "y", NULL);
+    must_refuse(&m, HULL_EFORMAT, "input 1 is missing");
+    m = maker_new(13);
+    put_value(&m.graph, 11, "x", 1, shape_2x3, 2);
+    put_node(&m.graph, "Relu", "x", "y", NULL);
+    must_refuse(&m, HULL_EFORMAT, "no output");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_relu_bytes),
+        cmocka_unit_test(test_damaged_bytes),
+        cmocka_unit_test(test_softmax_opsets),
+        cmocka_unit_test(test_squeeze_opsets),
+        cmocka_unit_test(test_clip_opsets),
+        cmocka_unit_test(test_slice_opsets),
+        cmocka_unit_test(test_old_opset_is_refused),
+        cmocka_unit_test(test_imports),
+        cmocka_unit_test(test_shape_chain),
+        cmocka_unit_test(test_expand_tile_range),
+        cmocka_unit_test(test_einsum),
+        cmocka_unit_test(test_rank0_is_literal),
+        cmocka_unit_test(test_rank0_in_checkpoint),
+        cmocka_unit_test(test_constant_nodes),
+        cmocka_unit_test(test_hole_values_are_forgotten),
+        cmocka_unit_test(test_missing_listed_together),
+        cmocka_unit_test(test_function_is_inlined),
+        cmocka_unit_test(test_function_recursion),
+        cmocka_unit_test(test_if),
+        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_nested_graphs),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_malformed_values),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
