@@ -219,6 +219,36 @@ bool cache_has(cache *c, const cache_key *k)
     return has;
 }
 
+/* ---- single flight ------------------------------------------------------- */
+
+/* Longer than any build that somebody waits for; then two build. */
+#define BUILD_WAIT_MS 300000
+
+void cache_build_begin(cache_build *out, cache *c, const cache_key *k)
+{
+    char *path = disk_path(c, &k->d), *folder = NULL, *lock = NULL;
+
+    out->fd = -1;
+    if (path != NULL)
+        folder = path_dir(path);
+    if (folder != NULL)
+        lock = path_join(folder, "lock");
+    if (lock != NULL && dir_make(folder) == HULL_OK)
+        out->fd = disk_lock(lock, BUILD_WAIT_MS);
+    if (out->fd < 0)
+        log_info("cache", "no lock in '%s': others may build the same",
+                 c->path);
+    mem_free(path);
+    mem_free(folder);
+    mem_free(lock);
+}
+
+void cache_build_end(cache_build *b)
+{
+    disk_unlock(b->fd);
+    b->fd = -1;
+}
+
 /* ---- put ----------------------------------------------------------------- */
 
 static hull_status check_writer(const container_writer *w)

@@ -65,6 +65,18 @@ bool cache_has(cache *c, const cache_key *k);
  * the preimage and none called "slots" or "sources". A failure is counted and
  * logged. Applies cache_limit afterwards: least recently used entries go. */
 void cache_put(cache *c, const cache_key *k, container_writer *w);
+/* Single flight: of several processes and threads that want one absent entry,
+ * one builds and the others wait for it and hit. Use:
+ *     if (!cache_has(c, k)) cache_build_begin(&b, c, k);   // waits
+ *     cache_get(...);  on a miss: build, cache_put(...)
+ *     cache_build_end(&b);                                 // b.fd -1: a no-op
+ * The lock dies with its owner. Without it (the system refuses) everybody
+ * builds. Never from two keys at once in one thread. */
+typedef struct cache_build {
+    int fd;
+} cache_build;
+void cache_build_begin(cache_build *out, cache *c, const cache_key *k);
+void cache_build_end(cache_build *b);
 /* Counts an engine that had to be built. */
 void cache_count_build(cache *c);
 

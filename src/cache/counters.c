@@ -7,17 +7,14 @@
  */
 #include "cache/disk.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STATS_MAX_SIZE 65536
-/* How long an operation may wait for the others: 1 ms each. */
-#define LOCK_TRIES 1000
+/* How long an operation may wait for the others. */
+#define LOCK_WAIT_MS 1000
 
 #define STAT(id, help) {#id, help},
 static const struct {
@@ -42,43 +39,14 @@ void counters_add(cache *c, cache_stat s, uint64_t n)
     atomic_fetch_add(&c->pending[s], n);
 }
 
-/* ---- lock ---------------------------------------------------------------- */
-
-static int open_lock(const cache *c)
-{
-    char *path = path_join(c->path, "lock");
-    int fd = -1;
-
-    if (path != NULL)
-        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    mem_free(path);
-    return fd;
-}
-
 /* The descriptor of the held lock, -1 when it cannot be had soon. */
 static int lock(const cache *c)
 {
-    const struct timespec pause = {0, 1000000};
-    int fd = open_lock(c);
+    char *path = path_join(c->path, "lock");
+    int fd = path != NULL ? disk_lock(path, LOCK_WAIT_MS) : -1;
 
-    if (fd < 0)
-        return -1;
-    for (int i = 0; i < LOCK_TRIES; i++) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-            return fd;
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            break;
-        nanosleep(&pause, NULL);
-    }
-    close(fd);
-    return -1;
-}
-
-/* Unlocked first: a process forked meanwhile has the descriptor as well. */
-static void unlock(int fd)
-{
-    flock(fd, LOCK_UN);
-    close(fd);
+    mem_free(path);
+    return fd;
 }
 
 /* ---- the file ------------------------------------------------------------ */
@@ -181,7 +149,7 @@ void counters_flush(cache *c)
     for (int i = 0; i < STAT_COUNT; i++)
         add[i] = atomic_exchange(&c->pending[i], 0);
     good = add_to_stats(c, add);
-    unlock(fd);
+    disk_unlock(fd);
     for (int i = 0; !good && i < STAT_COUNT; i++)
         counters_add(c, (cache_stat)i, add[i]);
     if (!good)

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -166,8 +167,9 @@ static hull_status new_temp(char **out, const char *folder)
     static _Atomic(uint32_t) count;
     char name[96];
 
-    snprintf(name, sizeof name, TEMP_PREFIX "put-%ld-%" PRIx64 "-%u" TEMP_SUFFIX,
-             (long)getpid(), time_ns(), atomic_fetch_add(&count, 1));
+    snprintf(name, sizeof name,
+             TEMP_PREFIX "put-%ld-%" PRIx64 "-%u" TEMP_SUFFIX, (long)getpid(),
+             time_ns(), atomic_fetch_add(&count, 1));
     *out = path_join(folder, name);
     return *out != NULL ? HULL_OK : fail_oom(strlen(folder));
 }
@@ -207,6 +209,36 @@ out:
     mem_free(tmp);
     mem_free(folder);
     return st;
+}
+
+/* ---- locks --------------------------------------------------------------- */
+
+#define LOCK_PAUSE_MS 2
+
+int disk_lock(const char *path, uint32_t wait_ms)
+{
+    const struct timespec pause = {0, LOCK_PAUSE_MS * 1000000L};
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+
+    for (uint32_t ms = 0; fd >= 0; ms += LOCK_PAUSE_MS) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return fd;
+        if ((errno != EWOULDBLOCK && errno != EINTR) || ms >= wait_ms)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Unlocked first: a process forked meanwhile has the descriptor as well. */
+void disk_unlock(int fd)
+{
+    if (fd < 0)
+        return;
+    flock(fd, LOCK_UN);
+    close(fd);
 }
 
 /* ---- trim, clear --------------------------------------------------------- */

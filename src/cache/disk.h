@@ -9,6 +9,7 @@
  *   bad/KEY.engine          damaged entries that were set aside
  *   stats                   text, one line "name value" per counter
  *   lock                    flock of whoever adds to stats
+ *   ab/lock                 flock of whoever builds one of these entries
  *   .hull-*.tmp             being written, in any of these folders
  */
 #ifndef HULL_CACHE_DISK_H
@@ -46,6 +47,11 @@ hull_status disk_store(bool *out_stored, const char *path,
 hull_status disk_trim(uint64_t *out_n, cache *c) MUST_CHECK;
 /* Removes entries, damaged ones, temp files that nobody finishes. */
 hull_status disk_clear(cache *c) MUST_CHECK;
+
+/* Locks the file at path, made when it is absent: a descriptor, or -1 when the
+ * system refuses or others hold it all the time. It dies with its owner. */
+int disk_lock(const char *path, uint32_t wait_ms);
+void disk_unlock(int fd); /* accepts -1 */
 
 /* ---- counters.c ---------------------------------------------------------- */
 

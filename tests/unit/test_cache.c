@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -502,6 +503,25 @@ static void counters_survive_nonsense(void **state)
 #define WORKERS 4
 #define ROUNDS 60
 
+static void run_workers(void (*fn)(int worker))
+{
+    pid_t pids[WORKERS];
+    int status;
+
+    for (int i = 0; i < WORKERS; i++) {
+        pids[i] = fork();
+        assert_true(pids[i] >= 0);
+        if (pids[i] == 0) {
+            fn(i);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 /* Gets ten keys in turns and stores what is missing. */
 static void hammer(cache *c, int worker)
 {
@@ -531,27 +551,18 @@ static void check_after_hammer(uint64_t gets)
     cache_unref(c);
 }
 
+static void hammer_alone(int worker)
+{
+    cache *c = opened("0");
+
+    hammer(c, worker);
+    cache_unref(c);
+}
+
 static void processes_share_a_folder(void **state)
 {
-    pid_t pids[WORKERS];
-    int status;
-
     (void)state;
-    for (int i = 0; i < WORKERS; i++) {
-        pids[i] = fork();
-        assert_true(pids[i] >= 0);
-        if (pids[i] == 0) {
-            cache *c = opened("0");
-
-            hammer(c, i);
-            cache_unref(c);
-            _exit(0);
-        }
-    }
-    for (int i = 0; i < WORKERS; i++) {
-        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    }
+    run_workers(hammer_alone);
     check_after_hammer(WORKERS * ROUNDS);
 }
 
@@ -584,6 +595,71 @@ static void threads_share_a_cache(void **state)
         pthread_join(threads[i], NULL);
     cache_unref(c);
     check_after_hammer(WORKERS * ROUNDS);
+}
+
+/* One cold key, several processes: one build, the others wait and hit. */
+static void build_or_wait(int worker)
+{
+    cache *c = opened("0");
+    cache_build b = {-1};
+    cache_key k = key_number(1);
+
+    (void)worker;
+    if (!cache_has(c, &k))
+        cache_build_begin(&b, c, &k);
+    if (!get(c, 1)) {
+        cache_count_build(c);
+        usleep(50000);
+        put(c, 1, 2000);
+    }
+    cache_build_end(&b);
+    cache_key_fini(&k);
+    cache_unref(c);
+}
+
+static void one_process_builds(void **state)
+{
+    cache *c;
+
+    (void)state;
+    run_workers(build_or_wait);
+    c = opened("0");
+    assert_int_equal(stat_of(c, "builds"), 1);
+    assert_int_equal(stat_of(c, "misses"), 1);
+    assert_int_equal(stat_of(c, "hits"), WORKERS - 1);
+    cache_unref(c);
+}
+
+/* The lock of a builder that was killed is free. */
+static void killed_builder_is_no_obstacle(void **state)
+{
+    cache *c = opened("0");
+    cache_build b = {-1};
+    cache_key k = key_number(1);
+    int pipe_fds[2], status;
+    char byte;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(pipe(pipe_fds), 0);
+    pid = fork();
+    if (pid == 0) {
+        cache_build_begin(&b, c, &k);
+        ignore(write(pipe_fds[1], "x", 1) == 1 ? HULL_OK : HULL_EIO);
+        pause();
+        _exit(1);
+    }
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    cache_build_begin(&b, c, &k);
+    assert_true(b.fd >= 0);
+    cache_build_end(&b);
+    cache_build_end(&b); /* a no-op */
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+    cache_key_fini(&k);
+    cache_unref(c);
 }
 
 /* ---- folders that refuse ------------------------------------------------- */
@@ -748,6 +824,8 @@ int main(void)
         TEST(counters_survive_nonsense),
         TEST(processes_share_a_folder),
         TEST(threads_share_a_cache),
+        TEST(one_process_builds),
+        TEST(killed_builder_is_no_obstacle),
         TEST(refused_store_is_counted),
         TEST(vanished_folder_stops_nothing),
         TEST(open_says_why_not),
