@@ -8,6 +8,7 @@
 #include "front/onnx_recipe.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The stored tensor that a recipe must give; NULL when there is none. */
@@ -226,28 +227,64 @@ static hull_status guess(front *f, str weight, str bias, conv_names c,
     return recipe_bn_bias(f, bias, &c, &bn, (uint8_t)(tier + 1));
 }
 
-/* The conventional name: "conv1" -> "bn1", "3" -> "4"; "" when there is none. */
-static str conventional(front *f, str last)
+/* Names that modules give to the norm of a convolution. */
+typedef struct candidates {
+    str names[8];
+    uint32_t n;
+} candidates;
+
+static void add_candidate(front *f, candidates *c, str stem, str number,
+                          str last)
 {
-    int64_t k = 0;
     buf b;
 
     buf_init(&b, 1 << 16);
-    if (str_to_i64(&k, last) && k >= 0 && k < INT32_MAX) {
-        buf_printf(&b, "%" PRId64, k + 1);
-    } else {
-        for (size_t i = 0; i < last.n; i++) {
-            if (last.n - i >= 4 && memcmp(last.p + i, "conv", 4) == 0) {
-                buf_puts(&b, "bn");
-                i += 3;
-            } else {
-                buf_putc(&b, last.p[i]);
-            }
-        }
-    }
-    str out = keep(f, buf_view(&b));
+    buf_str(&b, stem);
+    buf_str(&b, number);
+    str name = keep(f, buf_view(&b));
     buf_fini(&b);
-    return str_eq(out, last) ? str_of("") : out;
+    bool known = name.n == 0 || str_eq(name, last) ||
+                 c->n == COUNT_OF(c->names);
+    for (uint32_t i = 0; i < c->n && !known; i++)
+        known = str_eq(c->names[i], name);
+    if (!known)
+        c->names[c->n++] = name;
+}
+
+/* "conv1" -> bn1, norm1, b1; "conv_dw" -> bn_dw; "3" -> "4". */
+static void conventional(front *f, str last, candidates *c)
+{
+    int64_t k = 0;
+    size_t digits = last.n;
+
+    while (digits > 0 && last.p[digits - 1] >= '0' && last.p[digits - 1] <= '9')
+        digits--;
+    str number = {last.p + digits, last.n - digits}, none = {"", 0};
+    if (digits == 0) {
+        char text[24];
+        int n = 0;
+
+        if (str_to_i64(&k, last) && k < INT32_MAX)
+            n = snprintf(text, sizeof text, "%" PRId64, k + 1);
+        add_candidate(f, c, (str){text, (size_t)n}, none, last);
+        return;
+    }
+    for (size_t i = 0; i + 4 <= last.n; i++) {
+        if (memcmp(last.p + i, "conv", 4) != 0)
+            continue;
+        buf b;
+        buf_init(&b, 1 << 16);
+        buf_put(&b, last.p, i);
+        buf_puts(&b, "bn");
+        buf_put(&b, last.p + i + 4, last.n - i - 4);
+        add_candidate(f, c, buf_view(&b), none, last);
+        buf_fini(&b);
+        break;
+    }
+    add_candidate(f, c, str_of("bn"), number, last);
+    add_candidate(f, c, str_of("norm"), number, last);
+    if (number.n)
+        add_candidate(f, c, str_of("b"), number, last);
 }
 
 hull_status recipe_guess_bn(front *f, str weight, str bias, const conv_names *c,
@@ -255,13 +292,13 @@ hull_status recipe_guess_bn(front *f, str weight, str bias, const conv_names *c,
 {
     size_t skip = parent.n ? parent.n + 1 : 0;
     str last = {c->path.p + skip, c->path.n - skip};
-    str usual = conventional(f, last);
+    candidates names = {.n = 0};
     size_t dot = parent.n;
 
-    if (usual.n)
-        TRY(guess(f, weight, bias, *c, parent, usual, TIER_NAMED));
-    if (next.n && !str_eq(next, usual) && !str_eq(next, last))
-        TRY(guess(f, weight, bias, *c, parent, next, TIER_NAMED));
+    conventional(f, last, &names);
+    add_candidate(f, &names, next, str_of(""), last);
+    for (uint32_t i = 0; i < names.n; i++)
+        TRY(guess(f, weight, bias, *c, parent, names.names[i], TIER_NAMED));
     TRY(guess(f, weight, bias, *c, parent, str_of("*"), TIER_ANY));
     if (parent.n == 0)
         return HULL_OK;
