@@ -172,7 +172,7 @@ hull_status section_add_pins(container_writer *w, const char *tag,
 
     buf_init(&text, MODULE_PINS_MAX);
     TRY_OUT(ir_new(&all));
-    for (uint32_t i = 0; i < a->n_pinned; i++)
+    for (uint32_t i = 0; a != NULL && i < a->n_pinned; i++)
         ir_pin(all, a->pinned[i]);
     for (uint32_t i = 0; b != NULL && i < b->n_pinned; i++)
         ir_pin(all, b->pinned[i]);

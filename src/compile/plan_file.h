@@ -54,7 +54,7 @@ hull_status section_get_json(json_t **out, container *c, const char *tag)
 
 /* ---- plan_file.c --------------------------------------------------------- */
 
-/* Large literals of two irs (b may be NULL) as one section. */
+/* Large literals of two irs (either may be NULL) as one section. */
 hull_status section_add_pins(container_writer *w, const char *tag,
                              const ir *a, const ir *b) MUST_CHECK;
 /* A text of graphs; an empty section gives an empty ir. */

@@ -36,5 +36,8 @@ struct hull_module {
 /* Publishes s (takes it) as the current set with the next version number. */
 void module_publish(module *m, weight_set *s, bool keep_previous);
 device *module_device(const module *m, uint32_t block);
+/* Fills and publishes the first set of a loaded module. Takes b. */
+hull_status module_fill_bound(module *m, binding *b, const options *o)
+    MUST_CHECK;
 
 #endif

@@ -52,6 +52,17 @@ static hull_status learn_from(module *m, const bind_options *how,
     return how->model != NULL ? plan_learn(m->plan, b) : HULL_OK;
 }
 
+hull_status module_fill_bound(module *m, binding *b, const options *o)
+{
+    hull_refit_report r = {0};
+    hull_status st;
+
+    pthread_mutex_lock(&m->refit);
+    st = fill_and_publish(m, b, NULL, o, &r);
+    pthread_mutex_unlock(&m->refit);
+    return st;
+}
+
 static hull_status refit_locked(module *m, weights *w, bind_options *how,
                                 hull_refit_report *report)
 {

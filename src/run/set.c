@@ -427,8 +427,15 @@ out:
 
 hull_status set_fresh(const weight_set *s)
 {
-    for (uint32_t i = 0; s->borrows && i < s->bound->n_w; i++)
-        TRY(weights_unchanged(s->bound->w[i]));
+    const weights *last = NULL;
+
+    for (uint32_t i = 0; s->borrows && i < s->n_groups; i++) {
+        const weights *w = s->groups[i]->borrowed;
+
+        if (w != NULL && w != last)
+            TRY(weights_unchanged(w));
+        last = w != NULL ? w : last;
+    }
     return HULL_OK;
 }
 
