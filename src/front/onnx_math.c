@@ -200,10 +200,15 @@ hull_status onnx_clip(onnx_call *c)
     double hi = onnx_float(c, "max", INFINITY);
     val x = c->in[0], vlo = onnx_in(c, 1), vhi = onnx_in(c, 2);
 
-    if (vlo && front_scalar(c->f, vlo, &lo))
+    double bound = 0;
+    if (vlo && front_scalar(c->f, vlo, &bound)) {
+        lo = bound;
         vlo = 0;
-    if (vhi && front_scalar(c->f, vhi, &hi))
+    }
+    if (vhi && front_scalar(c->f, vhi, &bound)) {
+        hi = bound;
         vhi = 0;
+    }
     if (isfinite(lo) || isfinite(hi) || isnan(lo) || isnan(hi)) {
         node *n = node_new(c->g, OP_clamp);
 
@@ -277,11 +282,8 @@ hull_status onnx_pow(onnx_call *c)
 hull_status onnx_mod(onnx_call *c)
 {
     node *n = node_new(c->g, OP_mod);
-    const type *t = onnx_type(c, c->in[0]);
     bool fmod_rule = onnx_int(c, "fmod", 0) != 0;
 
-    if (t && dtype_is_float(t->dtype) && !fmod_rule)
-        return fail(HULL_EFORMAT, "attribute 'fmod' is 0, want 1 for floats");
     node_input(c->g, n, c->in[0]);
     node_input(c->g, n, c->in[1]);
     node_bool(c->g, n, "floor", !fmod_rule);

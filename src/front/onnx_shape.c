@@ -32,6 +32,34 @@ static val scalar_of(onnx_call *c, dim d)
     return op_reshape(c->g, op_dims(c->g, &d, 1), NULL, 0);
 }
 
+/* value_int, value_ints, value_float, value_floats of a node in a body. */
+static hull_status add_plain(weights *w, str name, const onnx_attr *a)
+{
+    bool floats = a->type == ONNX_FLOAT || a->type == ONNX_FLOATS;
+    bool many = a->type == ONNX_FLOATS || a->type == ONNX_INTS;
+    uint32_t n = !many ? 1 : floats ? a->n_floats : a->n_ints;
+    const void *from = floats ? (many ? a->floats : (const void *)&a->f)
+                              : (many ? a->ints : (const void *)&a->i);
+    weight_storage s = {.file = -1, .len = n * (floats ? 4u : 8u)};
+    weight_entry e = {.name = name,
+                      .dtype = floats ? HULL_F32 : HULL_I64,
+                      .rank = many,
+                      .shape = {n},
+                      .inline_value = true};
+
+    s.owned = mem_alloc(s.len);
+    if (!s.owned)
+        return fail_oom(s.len);
+    if (n)
+        memcpy(s.owned, from, s.len);
+    hull_status st = weights_add_storage(w, &s, &e.storage);
+    if (st != HULL_OK) {
+        mem_free(s.owned);
+        return st;
+    }
+    return weights_add(w, &e, false);
+}
+
 hull_status onnx_constant(onnx_call *c)
 {
     str prefix = c->o->scope->prefix;
@@ -55,8 +83,7 @@ hull_status onnx_constant(onnx_call *c)
         if (a->type == ONNX_TENSOR)
             st = onnx_tensor_add(native, full, a->t, 0, c->o->dir, true);
         else
-            st = fail(HULL_EUNSUPPORTED, "value of kind %d inside a body",
-                      (int)a->type);
+            st = add_plain(native, full, a);
     }
     if (st == HULL_OK)
         c->out[0] = front_weight(c->f, full);
@@ -321,10 +348,16 @@ hull_status onnx_depth_to_space(onnx_call *c)
 
 hull_status onnx_space_to_depth(onnx_call *c)
 {
-    static const int64_t perm[6] = {0, 3, 5, 1, 2, 4};
+    static const int64_t dcr[6] = {0, 3, 5, 1, 2, 4};
+    static const int64_t crd[6] = {0, 1, 3, 5, 2, 4};
     dim x[HULL_MAX_RANK];
     int64_t s = 0;
+    str mode = onnx_str(c, "mode", "DCR");
+    const int64_t *perm = str_is(mode, "DCR") ? dcr : crd;
 
+    if (perm == crd && !str_is(mode, "CRD"))
+        return fail(HULL_EFORMAT, "attribute 'mode' is '%.*s', want DCR or "
+                    "CRD", STR_ARG(mode));
     TRY(blocks(c, x, &s));
     dim h = dim_div(c->m, x[2], s), w = dim_div(c->m, x[3], s);
     dim in[6] = {x[0], x[1], h, s, w, s};

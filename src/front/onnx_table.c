@@ -161,7 +161,7 @@ static const onnx_row rows[] = {
     {"Softmax", 13, 0, onnx_softmax, OP_softmax, 1, 1, "axis"},
     {"Softplus", 1, 0, onnx_unary, OP_softplus, 1, 1, ""},
     {"Softsign", 1, 0, onnx_softsign, 0, 1, 1, ""},
-    {"SpaceToDepth", 1, 0, onnx_space_to_depth, 0, 1, 1, "blocksize"},
+    {"SpaceToDepth", 1, 0, onnx_space_to_depth, 0, 1, 1, "blocksize mode"},
     {"Split", 2, 12, onnx_split, 0, 1, 1, "axis split"},
     {"Split", 13, 0, onnx_split, 0, 1, 2, "axis num_outputs"},
     {"Sqrt", 6, 0, onnx_unary, OP_sqrt, 1, 1, ""},
