@@ -53,17 +53,18 @@ static void print_shape(buf *b, hull_dtype dt, uint32_t rank,
 }
 
 /* "name is f32[3], wanted f32[4]" */
-static void wrong(binder *bd, problem_kind kind, const plan_hole *h,
-                  const weight_entry *e)
+static void wrong(binder *bd, problem_kind kind, const weight_entry *e,
+                  hull_dtype dt, uint32_t rank, const int64_t *dims)
 {
     buf found, wanted;
 
     buf_init(&found, 512);
     buf_init(&wanted, 512);
     print_shape(&found, e->dtype, e->rank, e->shape);
-    print_shape(&wanted, h->dtype, h->rank, h->shape);
+    print_shape(&wanted, dt, rank, dims);
     problem_add(&bd->problems, kind, "'%.*s' is %s, wanted %s",
-                STR_ARG(e->name), found.p, wanted.p);
+                STR_ARG(e->name), found.p != NULL ? found.p : "another",
+                wanted.p != NULL ? wanted.p : "the module's");
     buf_fini(&found);
     buf_fini(&wanted);
 }
@@ -130,7 +131,7 @@ static bool entry_fits(binder *bd, const plan_hole *h, const weight_entry *e)
 {
     if (e->rank != h->rank ||
         memcmp(e->shape, h->shape, h->rank * sizeof *h->shape) != 0) {
-        wrong(bd, PROBLEM_SHAPE, h, e);
+        wrong(bd, PROBLEM_SHAPE, e, h->dtype, h->rank, h->shape);
         return false;
     }
     if (e->dtype == h->dtype || dtype_widens(e->dtype, h->dtype))
@@ -138,7 +139,7 @@ static bool entry_fits(binder *bd, const plan_hole *h, const weight_entry *e)
     if (option_on(bd->bo->o, OPT_narrow) && dtype_is_float(e->dtype) &&
         dtype_is_float(h->dtype))
         return true;
-    wrong(bd, PROBLEM_DTYPE, h, e);
+    wrong(bd, PROBLEM_DTYPE, e, h->dtype, h->rank, h->shape);
     return false;
 }
 
@@ -370,6 +371,74 @@ out:
     return st;
 }
 
+/* The expansion of h's recipes with the most leaves in the checkpoint. */
+static const graph *nearest_recipe(const binder *bd, const plan_hole *h,
+                                   str *out_segment)
+{
+    const graph *best = NULL;
+    uint32_t most = 0;
+    char name[RECIPE_NAME_MAX];
+
+    for (uint32_t i = 0; i < h->n_recipes; i++) {
+        size_t at = 0;
+        str segment;
+
+        while (recipe_segment(h->recipes[i], &bd->spell, &at, &segment)) {
+            const node *n = h->recipes[i]->body->first;
+            uint32_t have = 0;
+
+            for (; n != NULL; n = n->next)
+                have += n->op == OP_weight &&
+                        recipe_leaf(name, n, segment, &bd->spell) != NULL;
+            if (have <= most)
+                continue;
+            most = have;
+            best = h->recipes[i];
+            *out_segment = segment;
+        }
+    }
+    return best;
+}
+
+/* True when a problem says what is wrong with the leaf, now or already. */
+static bool report_leaf(binder *bd, const graph *recipe, const node *leaf,
+                        str segment)
+{
+    const type *t = graph_type(recipe, leaf->out[0]);
+    char name[RECIPE_NAME_MAX];
+    const weight_entry *e = recipe_leaf(name, leaf, segment, &bd->spell);
+    problem_kind kind = PROBLEM_DTYPE;
+
+    if (e == NULL) {
+        if (!problem_has(&bd->problems, PROBLEM_MISSING, name))
+            problem_add(&bd->problems, PROBLEM_MISSING, "'%s'", name);
+        return true;
+    }
+    mark_used(bd, e);
+    if (e->rank != t->rank ||
+        memcmp(e->shape, t->dims, t->rank * sizeof *t->dims) != 0)
+        kind = PROBLEM_SHAPE;
+    else if (e->dtype == t->dtype || dtype_widens(e->dtype, t->dtype))
+        return false;
+    if (!problem_has(&bd->problems, kind, name))
+        wrong(bd, kind, e, t->dtype, t->rank, t->dims);
+    return true;
+}
+
+/* A recipe lacks some leaf: those are named, not the value it would make. */
+static bool report_nearest_recipe(binder *bd, const plan_hole *h)
+{
+    str segment = {0};
+    const graph *g = nearest_recipe(bd, h, &segment);
+    bool told = false;
+
+    for (const node *n = g != NULL ? g->body->first : NULL; n != NULL;
+         n = n->next)
+        if (n->op == OP_weight)
+            told = report_leaf(bd, g, n, segment) || told;
+    return told;
+}
+
 static hull_status add_checkpoint(binding *b, weights *w, uint32_t *out_index)
 {
     size_t cap = b->n_w;
@@ -415,6 +484,8 @@ static hull_status bind_missing(binder *bd, bound_hole *bh,
         (option_on(bd->bo->o, OPT_allow_missing) ||
          option_lists(bd->bo->o, OPT_keep, h->name)))
         return bind_previous(bd, bh, (uint32_t)(h - bd->p->holes));
+    if (!bd->bo->native && report_nearest_recipe(bd, h))
+        return HULL_OK;
     problem_add(&bd->problems, PROBLEM_MISSING, "'%.*s'",
                 STR_ARG(h->n_names > 0 ? h->names[0] : h->name));
     return HULL_OK;

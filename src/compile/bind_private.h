@@ -25,6 +25,8 @@ void problems_fini(problems *ps);
 /* Adds one; after the first dozen of a kind only the count grows. */
 void problem_add(problems *ps, problem_kind kind, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
+/* Is 'name' among those of the kind that are spelled out? */
+bool problem_has(const problems *ps, problem_kind kind, const char *name);
 /* HULL_EBIND with all of them, or HULL_OK. `label` names the checkpoint. */
 hull_status problems_status(const problems *ps, const char *label) MUST_CHECK;
 
@@ -45,6 +47,12 @@ graph *recipe_expand(ir *to, const graph *recipe, str segment,
  * past the last one. A recipe without '*' has one segment, "". */
 bool recipe_segment(const graph *recipe, const spelling *s, size_t *io_at,
                     str *out);
+/* Longest name of a leaf, with its NUL. */
+#define RECIPE_NAME_MAX 4096
+/* The checkpoint's tensor for one leaf, NULL when it is absent; name receives
+ * what was looked for, as the module spells it. */
+const weight_entry *recipe_leaf(char name[RECIPE_NAME_MAX], const node *leaf,
+                                str segment, const spelling *s);
 /* Runs a recipe on the checkpoint's bytes; dst has room for its result. */
 hull_status recipe_eval(void *dst, const graph *recipe, const weights *w)
     MUST_CHECK;

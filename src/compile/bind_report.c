@@ -45,6 +45,19 @@ void problem_add(problems *ps, problem_kind kind, const char *fmt, ...)
     va_end(ap);
 }
 
+bool problem_has(const problems *ps, problem_kind kind, const char *name)
+{
+    const char *p = ps->text[kind].p;
+    size_t n = strlen(name);
+
+    while (p != NULL && (p = strstr(p, name)) != NULL) {
+        if (p > ps->text[kind].p && p[-1] == '\'' && p[n] == '\'')
+            return true;
+        p++;
+    }
+    return false;
+}
+
 hull_status problems_status(const problems *ps, const char *label)
 {
     hull_status st = HULL_OK;

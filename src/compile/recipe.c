@@ -114,9 +114,13 @@ bool recipe_segment(const graph *recipe, const spelling *s, size_t *io_at,
         if (!module_name(&name, s, e->name, space, sizeof space) ||
             !match_segment(out, name, attr_str(star, "name")))
             continue;
-        /* The view must not end with this call's memory. */
-        out->p = e->name.p + (out->p - name.p) -
-                 (ptrdiff_t)(name.n - e->name.n);
+        if (name.p == space) { /* the view must not end with this call */
+            size_t before = (size_t)(out->p - name.p);
+
+            if (before < s->cut.n)
+                continue; /* in the prefix, which the checkpoint lacks */
+            out->p = e->name.p + (before - s->cut.n);
+        }
         return true;
     }
     return false;
@@ -132,20 +136,28 @@ static bool same_shape(const weight_entry *e, const type *t)
     return true;
 }
 
+const weight_entry *recipe_leaf(char name[RECIPE_NAME_MAX], const node *leaf,
+                                str segment, const spelling *s)
+{
+    size_t n = 0;
+    bool fits = put_segment(name, RECIPE_NAME_MAX - 1, &n,
+                            attr_str(leaf, "name"), segment);
+
+    name[fits ? n : 0] = '\0';
+    return fits ? spelling_find(s, (str){name, n}) : NULL;
+}
+
 /* A leaf over the checkpoint's own name and dtype, widened where declared so. */
 static bool expand_leaf(graph *to, const graph *recipe, const node *leaf,
                         str segment, const spelling *s, val *map)
 {
     const type *want = graph_type(recipe, leaf->out[0]);
     const weight_entry *e;
-    char name[4096];
-    size_t n;
+    char name[RECIPE_NAME_MAX];
     val v;
     type t;
 
-    if (!put_segment(name, sizeof name, &n, attr_str(leaf, "name"), segment))
-        return false;
-    e = spelling_find(s, (str){name, n});
+    e = recipe_leaf(name, leaf, segment, s);
     if (e == NULL || !same_shape(e, want) ||
         (e->dtype != want->dtype && !dtype_widens(e->dtype, want->dtype)))
         return false;

@@ -33,6 +33,8 @@ val bn_at_axis(graph *g, val v, uint32_t axis, uint32_t rank)
 {
     dim dims[HULL_MAX_RANK];
 
+    if (v == 0)
+        return 0; /* the ir has failed */
     dims[0] = graph_type(g, v)->dims[0];
     for (uint32_t i = 1; i < rank - axis; i++)
         dims[i] = 1;
