@@ -73,7 +73,7 @@ struct aten_row {
     int32_t param;      /* what tells rows of one lowering apart */
 };
 
-/* ---- aten_ops.c: the table and the binding of arguments ------------------- */
+/* ---- aten_ops.c: the table and the binding of arguments ------------------ */
 
 /* NULL when absent. name without ".default". */
 const aten_row *aten_find(str name);
@@ -86,7 +86,7 @@ hull_status aten_bind(aten_call *c, str name, const aten_value *v) MUST_CHECK;
 /* Runs the lowering after a check that required arguments are there. */
 hull_status aten_run(aten_call *c) MUST_CHECK;
 
-/* ---- aten_args.c: what lowerings use -------------------------------------- */
+/* ---- aten_args.c: what lowerings use ------------------------------------- */
 
 /* Records the failure unless there is one already. */
 void call_fail(aten_call *c, hull_status st, const char *what);

@@ -29,7 +29,7 @@ static void bad_arg(aten_call *c, uint32_t i, const char *want)
                      c->row->name, STR_ARG(c->arg_names[i]), want);
 }
 
-/* ---- arguments ------------------------------------------------------------ */
+/* ---- arguments ----------------------------------------------------------- */
 
 bool arg_none(const aten_call *c, uint32_t i)
 {
@@ -127,7 +127,7 @@ static uint32_t norm_axis(aten_call *c, int64_t axis, uint32_t rank)
     if (at >= 0 && at < rank)
         return (uint32_t)at;
     if (c->st == HULL_OK)
-        c->st = fail(HULL_EFORMAT, "aten.%s: dim %" PRId64 " with rank %" PRIu32,
+        c->st = fail(HULL_EFORMAT, "aten.%s: dim %" PRId64 " with rank %u",
                      c->row->name, axis, rank);
     return 0;
 }
@@ -201,7 +201,7 @@ uint32_t arg_axes(aten_call *c, uint32_t i, uint32_t rank, int64_t *out)
     return count;
 }
 
-/* ---- values --------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------- */
 
 const type *call_type(aten_call *c, val v)
 {
@@ -262,7 +262,7 @@ void ret_unread(aten_call *c, const char *why)
     ret_value(c, &none, why);
 }
 
-/* ---- type promotion -------------------------------------------------------- */
+/* ---- type promotion ------------------------------------------------------ */
 
 static int category(hull_dtype dt)
 {
@@ -371,7 +371,7 @@ val aten_dim_value(aten_call *c, dim d, hull_dtype dt)
     return op_cast(c->g, op_reshape(c->g, op_dims(c->g, &d, 1), NULL, 0), dt);
 }
 
-/* ---- short forms of builders ---------------------------------------------- */
+/* ---- short forms of builders --------------------------------------------- */
 
 val aten_full(aten_call *c, val scalar, const dim *d, uint32_t rank)
 {
@@ -431,7 +431,7 @@ val aten_swap(aten_call *c, val x, uint32_t a, uint32_t b)
 val aten_reduce(aten_call *c, op_code op, val x, const int64_t *axes,
                 uint32_t n, bool keep)
 {
-    /* No axes would mean all of them; a rank-0 operand has nothing to reduce. */
+    /* No axes would mean all; a rank-0 operand has nothing to reduce. */
     if (n == 0 && call_rank(c, x) == 0 && op != OP_arg_max && op != OP_arg_min)
         return x;
     node *d = node_new(c->g, op);

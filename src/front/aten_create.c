@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * aten_create.c - lowerings that make tensors from sizes and numbers, and casts.
+ * aten_create.c - lowerings that make tensors from sizes and numbers; casts.
  */
 #include "front/aten.h"
 
@@ -117,7 +117,7 @@ void aten_type_as(aten_call *c)
     ret(c, op_cast(c->g, x, call_dtype(c, other)));
 }
 
-/* ---- ranges --------------------------------------------------------------- */
+/* ---- ranges -------------------------------------------------------------- */
 
 /* start + i step for i < n, in 64 bits, then as dt. */
 static val range(aten_call *c, const aten_value *start, const aten_value *step,
@@ -263,7 +263,7 @@ void aten_one_hot(aten_call *c)
     ret(c, op_cast(c->g, x, HULL_I64));
 }
 
-/* ---- sizes ---------------------------------------------------------------- */
+/* ---- sizes --------------------------------------------------------------- */
 
 void aten_sym_size(aten_call *c)
 {

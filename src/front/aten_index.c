@@ -146,7 +146,7 @@ void aten_index_write(aten_call *c)
     ret(c, scatter(c, x, index, src, axis, adds ? "add" : "none"));
 }
 
-/* ---- advanced indexing ---------------------------------------------------- */
+/* ---- advanced indexing --------------------------------------------------- */
 
 typedef struct indexing {
     uint32_t n;                      /* index tensors */

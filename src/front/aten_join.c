@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * aten_join.c - lowerings that build a larger tensor of others or of repeats, or
- * reorder elements: concatenation, padding, repetition, reversal, windows.
+ * aten_join.c - lowerings that build a larger tensor of others or of repeats,
+ * or reorder elements: concatenation, padding, repetition, reversal, windows.
  */
 #include "front/aten.h"
 
 #include <string.h>
 
-/* ---- lists of tensors ----------------------------------------------------- */
+/* ---- lists of tensors ---------------------------------------------------- */
 
 /* List argument 0 with all elements of one dtype; NULL when there are none. */
 static val *operands(aten_call *c, uint32_t *n)
@@ -122,7 +122,7 @@ void aten_meshgrid(aten_call *c)
     ret_list(c, v, n);
 }
 
-/* ---- padding -------------------------------------------------------------- */
+/* ---- padding ------------------------------------------------------------- */
 
 /* Torch's list: pairs from the last axis backwards. */
 static void pad(aten_call *c, str mode, double fill)
@@ -175,7 +175,7 @@ void aten_pad(aten_call *c)
     call_fail(c, HULL_EUNSUPPORTED, "padding mode");
 }
 
-/* ---- repetition ----------------------------------------------------------- */
+/* ---- repetition ---------------------------------------------------------- */
 
 /* [a, b] tiled by [r, s]: [1, a, 1, b] -> [r, a, s, b] -> [r a, s b]. */
 static val tile(aten_call *c, val x, const dim *times, uint32_t n)
@@ -251,7 +251,7 @@ void aten_repeat_interleave(aten_call *c)
     ret(c, op_reshape(c->g, x, out, rank));
 }
 
-/* ---- order ---------------------------------------------------------------- */
+/* ---- order --------------------------------------------------------------- */
 
 static val flip(aten_call *c, val x, uint32_t axis)
 {

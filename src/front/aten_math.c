@@ -117,7 +117,7 @@ void aten_nan_to_num(aten_call *c)
                       aten_number(c, dt, nan_is), y));
 }
 
-/* ---- two operands --------------------------------------------------------- */
+/* ---- two operands -------------------------------------------------------- */
 
 void aten_binary(aten_call *c)
 {
@@ -244,7 +244,7 @@ void aten_outer(aten_call *c)
                   aten_insert_axis(c, b, 0)));
 }
 
-/* ---- three operands ------------------------------------------------------- */
+/* ---- three operands ------------------------------------------------------ */
 
 void aten_where_self(aten_call *c)
 {

@@ -24,7 +24,7 @@ static bool is_one(double v)
     return v <= 1 && v >= 1;
 }
 
-/* ---- products ------------------------------------------------------------- */
+/* ---- products ------------------------------------------------------------ */
 
 void aten_linear(aten_call *c)
 {
@@ -67,7 +67,7 @@ void aten_addmm(aten_call *c)
     ret(c, y);
 }
 
-/* ---- convolution ---------------------------------------------------------- */
+/* ---- convolution --------------------------------------------------------- */
 
 typedef struct window {
     uint32_t n;                         /* spatial axes */
@@ -184,7 +184,7 @@ void aten_convolution(aten_call *c)
     ret(c, conv(c, x, w, b, &d, arg_bool(c, 6)));
 }
 
-/* ---- pooling -------------------------------------------------------------- */
+/* ---- pooling ------------------------------------------------------------- */
 
 /* Pooling takes [n, c, *]; [c, *] gets a batch of one around it. */
 static val with_batch(aten_call *c, val x, uint32_t n, bool *added)
@@ -320,7 +320,7 @@ void aten_adaptive_max_pool(aten_call *c)
     ret_unread(c, "indices of max pooling are not computed");
 }
 
-/* ---- normalisation -------------------------------------------------------- */
+/* ---- normalisation ------------------------------------------------------- */
 
 static val parameter_or(aten_call *c, uint32_t i, double fill, dim n,
                         hull_dtype dt)
@@ -531,7 +531,7 @@ void aten_native_group_norm(aten_call *c)
     ret_unread(c, no_statistics);
 }
 
-/* ---- attention ------------------------------------------------------------ */
+/* ---- attention ----------------------------------------------------------- */
 
 /* (query, key, value, mask, dropout, causal, scale, enable_gqa): the op lets
  * kv heads divide q heads without being told. */
@@ -564,7 +564,7 @@ void aten_sdpa(aten_call *c)
     ret(c, node_add(c->g, n));
 }
 
-/* ---- resampling ----------------------------------------------------------- */
+/* ---- resampling ---------------------------------------------------------- */
 
 #define RESIZE_AXES 3      /* low two bits of param: number of axes */
 #define RESIZE_NEAREST 4

@@ -118,7 +118,7 @@ void aten_extreme_dim(aten_call *c)
     ret(c, aten_reduce(c, most ? OP_arg_max : OP_arg_min, x, &axis, 1, keep));
 }
 
-/* ---- variance ------------------------------------------------------------- */
+/* ---- variance ------------------------------------------------------------ */
 
 /* Number of elements that one result is made of, as a float tensor. */
 static val count_of(aten_call *c, val x, const int64_t *axes, uint32_t n)
@@ -171,7 +171,7 @@ void aten_var(aten_call *c)
         ret(c, aten_reduce(c, OP_reduce_mean, x, axes, n, keep));
 }
 
-/* ---- norms and logs ------------------------------------------------------- */
+/* ---- norms and logs ------------------------------------------------------ */
 
 static bool equals(double a, double b)
 {
@@ -309,7 +309,7 @@ void aten_cumsum(aten_call *c)
     ret(c, node_add(c->g, n));
 }
 
-/* ---- order ---------------------------------------------------------------- */
+/* ---- order --------------------------------------------------------------- */
 
 static void topk(aten_call *c, val x, dim k, uint32_t axis, bool largest,
                  bool values)

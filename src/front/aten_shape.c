@@ -292,7 +292,7 @@ void aten_as_strided(aten_call *c)
         call_missing(c, "another layout of the same storage");
 }
 
-/* ---- parts ---------------------------------------------------------------- */
+/* ---- parts --------------------------------------------------------------- */
 
 /* [start, end) of an axis; bounds as Python's. */
 static val take_range(aten_call *c, val x, uint32_t axis, dim start, dim end,
@@ -496,7 +496,7 @@ void aten_unbind(aten_call *c)
         ret_list(c, v, (uint32_t)n);
 }
 
-/* ---- writes into a part, as values ---------------------------------------- */
+/* ---- writes into a part, as values --------------------------------------- */
 
 /* x with [start, end) of the axis replaced by src. */
 static val put_range(aten_call *c, val x, val src, uint32_t axis, dim start,

@@ -33,7 +33,7 @@ static str text_of(const json_t *j)
                              : str_of("");
 }
 
-/* ---- the archive ---------------------------------------------------------- */
+/* ---- the archive --------------------------------------------------------- */
 
 /* The member's path below the archive's root folder. */
 static str below_root(str name)
@@ -166,7 +166,7 @@ static void set_ranges(program *q)
     }
 }
 
-/* ---- stored tensors ------------------------------------------------------- */
+/* ---- stored tensors ------------------------------------------------------ */
 
 /* Place of a stored tensor as text: equal places are tied. False when there is
  * no place: fake tensors and empty ones share records without meaning it. */
@@ -315,7 +315,7 @@ static hull_status bind_inputs(program *q, json_t *specs)
     return ir_status(q->p.m);
 }
 
-/* ---- results -------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------- */
 
 static bool is_result(const region *r, val v)
 {
@@ -475,7 +475,7 @@ static hull_status bind_outputs(program *q, json_t *specs, json_t *outputs)
     return HULL_OK;
 }
 
-/* ---- the program ---------------------------------------------------------- */
+/* ---- the program --------------------------------------------------------- */
 
 static hull_status read_program(program *q)
 {

@@ -54,7 +54,7 @@ typedef struct pt2_scope {
     int depth;
 } pt2_scope;
 
-/* ---- pt2_values.c --------------------------------------------------------- */
+/* ---- pt2_values.c -------------------------------------------------------- */
 
 hull_status pt2_cell_new(pt2 *p, const aten_value *v, uint32_t *out) MUST_CHECK;
 hull_status pt2_name(pt2_scope *s, str name, uint32_t cell) MUST_CHECK;
@@ -78,18 +78,18 @@ hull_dtype pt2_dtype(int64_t scalar_type); /* HULL_NONE when unknown */
 hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
     MUST_CHECK;
 
-/* ---- pt2_graph.c ---------------------------------------------------------- */
+/* ---- pt2_graph.c --------------------------------------------------------- */
 
 /* Lowers all nodes of s->graph that its outputs need. */
 hull_status pt2_nodes(pt2 *p, pt2_scope *s) MUST_CHECK;
 
-/* ---- pt2_sym.c ------------------------------------------------------------ */
+/* ---- pt2_sym.c ----------------------------------------------------------- */
 
 /* _operator.*, math.*, torch.sym_*: *out_known false when there is no such. */
 hull_status pt2_sym_call(pt2 *p, str target, const aten_value *args, uint32_t n,
                          aten_value *out, bool *out_known) MUST_CHECK;
 
-/* ---- pt2_spec.c ----------------------------------------------------------- */
+/* ---- pt2_spec.c ---------------------------------------------------------- */
 
 /* Names of the n user inputs from the module's signature: forward_arg_names
  * and in_spec; input_0 ... when they do not tell. */

@@ -48,7 +48,7 @@ static bool is_in_place(str op)
     return op.n > 1 && op.p[op.n - 1] == '_' && op.p[op.n - 2] != '_';
 }
 
-/* ---- which nodes are needed ----------------------------------------------- */
+/* ---- which nodes are needed ---------------------------------------------- */
 
 static hull_status mark_names(strmap *live, json_t *j)
 {
@@ -124,7 +124,7 @@ static hull_status mark_needed(json_t *g, uint8_t *needed, size_t n)
     return st;
 }
 
-/* ---- results -------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------- */
 
 /* A result that may view argument 0 (cell `source`, or UINT32_MAX). */
 static hull_status name_result(pt2 *p, pt2_scope *s, str name,
@@ -250,7 +250,7 @@ static hull_status name_outputs(pt2 *p, pt2_scope *s, json_t *outputs,
     return HULL_OK;
 }
 
-/* ---- one ATen node -------------------------------------------------------- */
+/* ---- one ATen node ------------------------------------------------------- */
 
 /* Result 0 becomes the value of the target from here on. */
 static hull_status write_back(pt2 *p, pt2_scope *s, json_t *at,
@@ -373,10 +373,8 @@ static hull_status lower_aten(pt2 *p, pt2_scope *s, json_t *at, str label,
     uint32_t target;
     str target_name;
     bool missing = false;
-    aten_call *c = arena_alloc(&p->f->a, sizeof *c);
+    aten_call call, *c = &call;
 
-    if (!c)
-        return fail_oom(sizeof *c);
     TRY(aten_begin(c, p->f, row, label));
     TRY(bind_inputs(p, s, at, c, &target, &target_name, &missing));
     if (missing)
@@ -397,7 +395,7 @@ static hull_status lower_aten(pt2 *p, pt2_scope *s, json_t *at, str label,
     return name_outputs(p, s, outputs, c, c->aliases ? target : UINT32_MAX);
 }
 
-/* ---- other nodes ---------------------------------------------------------- */
+/* ---- other nodes --------------------------------------------------------- */
 
 static hull_status lower_sym(pt2 *p, pt2_scope *s, json_t *at, str target,
                              bool *out_known)

@@ -158,7 +158,7 @@ hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
     return ir_status(p->m);
 }
 
-/* ---- arguments ------------------------------------------------------------ */
+/* ---- arguments ----------------------------------------------------------- */
 
 /* Shared by the cases of an Argument. */
 typedef struct reading {

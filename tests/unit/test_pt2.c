@@ -11,7 +11,7 @@
 
 #include <limits.h>
 
-/* ---- a small archive ------------------------------------------------------ */
+/* ---- a small archive ----------------------------------------------------- */
 
 #define SYM "{\"as_expr\":{\"expr_str\":\"Symbol('s77', positive=True, " \
     "integer=True)\",\"hint\":{\"as_int\":4}}}"
@@ -169,7 +169,7 @@ static const front_hole *hole(const front_model *fm, const char *name)
     return NULL;
 }
 
-/* ---- whole programs ------------------------------------------------------- */
+/* ---- whole programs ------------------------------------------------------ */
 
 static void worked_example(void **state)
 {
@@ -378,7 +378,8 @@ static void regions(void **state)
 
     (void)state;
     for (int k = 0; k < 3; k++) {
-        const char *op = k ? "wrap_with_autocast" : "wrap_with_set_grad_enabled";
+        const char *op = k ? "wrap_with_autocast"
+                           : "wrap_with_set_grad_enabled";
         const char *head =
             k ? ARG("", "{\"as_string\":\"cpu\"}") ","
                 ARG("", "{\"as_none\":true}") "," : "";
@@ -435,7 +436,7 @@ static void refusals(void **state)
     import_bad(&p, HULL_EUNSUPPORTED, "'token'");
 }
 
-/* ---- hostile JSON --------------------------------------------------------- */
+/* ---- hostile JSON -------------------------------------------------------- */
 
 static void truncated(void **state)
 {
@@ -514,7 +515,7 @@ static void no_memory(void **state)
     buf_fini(&b);
 }
 
-/* ---- sizes as text -------------------------------------------------------- */
+/* ---- sizes as text ------------------------------------------------------- */
 
 static ir *new_ir(void)
 {
@@ -627,7 +628,7 @@ static void hostile_text(void **state)
     ir_free(m);
 }
 
-/* ---- the table ------------------------------------------------------------ */
+/* ---- the table ----------------------------------------------------------- */
 
 /* In order, so that look-up finds every row; every schema can be read. */
 static void table_of_operators(void **state)
@@ -669,7 +670,7 @@ static void table_of_operators(void **state)
     ir_free(f.m);
 }
 
-/* ---- fixtures ------------------------------------------------------------- */
+/* ---- fixtures ------------------------------------------------------------ */
 
 static const char *const models[] = {
     "mlp", "cnn", "lstm", "bert", "gpt2", "llama", "unet", "resnet", "vit",
