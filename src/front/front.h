@@ -19,7 +19,7 @@
 #include "ir/ir.h"
 #include "weights/weights.h"
 
-/* ---- what an import gives ------------------------------------------------- */
+/* ---- what an import gives ------------------------------------------------ */
 
 /* One hole of the model and what is known about how a checkpoint names it. */
 typedef struct front_hole {
@@ -74,7 +74,7 @@ hull_status front_import(front_model **out, const char *path,
                          const weights *checkpoint) MUST_CHECK;
 void front_free(front_model *fm);
 
-/* ---- shared by the frontends (front.c) ------------------------------------ */
+/* ---- shared by the frontends (front.c) ----------------------------------- */
 
 /* State of one import. Strings given to it are copied. */
 typedef struct front front;

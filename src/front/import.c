@@ -121,8 +121,8 @@ static const char *literal_reason(const front *f, const front_entry *e)
 {
     if (e->pinned)
         return e->pinned;
-    if (front_stored(f, e)->rank != 0 || e->parameter || e->declared_parameter ||
-        front_in_signature(f, e->name))
+    if (front_stored(f, e)->rank != 0 || e->parameter ||
+        e->declared_parameter || front_in_signature(f, e->name))
         return NULL;
     for (uint32_t i = 0; i < e->n_names; i++)
         if (front_in_signature(f, e->names[i]))

@@ -3,7 +3,7 @@
  *
  * onnx.c - the walk over an ONNX model: opset imports, scopes of names, inputs
  * and outputs, stored tensors of inner graphs, functions inlined where they
- * are called. Each node goes to the lowering that onnx_table.c has for its
+ * are called. Each node goes to the lowering that onnx.def has for its
  * operator and opset; all that have none are reported together, first.
  */
 #include "front/onnx.h"

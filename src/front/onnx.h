@@ -4,7 +4,7 @@
  * onnx.h - inside the ONNX frontend: parsed messages (views of the file, lists
  * in the import's arena), the state of a walk, and what a lowering sees.
  *   onnx_proto.c  messages              onnx.c        the walk, table look-up
- *   onnx_table.c  operator -> lowering  onnx_math.c onnx_shape.c onnx_nn.c
+ *   onnx.def      operator -> lowering  onnx_math.c onnx_shape.c onnx_nn.c
  *   onnx_names.c  names and recipes     onnx_rnn.c onnx_control.c ...
  */
 #ifndef HULL_ONNX_H

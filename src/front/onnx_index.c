@@ -192,7 +192,8 @@ hull_status onnx_trilu(onnx_call *c)
     if (t->rank < 2)
         return fail(HULL_ESHAPE, "rank is %" PRIu32 ", want 2 or more",
                     t->rank);
-    dim rows[2] = {t->dims[t->rank - 2], 1}, cols[2] = {1, t->dims[t->rank - 1]};
+    dim rows[2] = {t->dims[t->rank - 2], 1};
+    dim cols[2] = {1, t->dims[t->rank - 1]};
     hull_dtype dt = t->dtype;
     node *i = node_new(c->g, OP_iota);
     node_dims(c->g, i, "shape", rows, 2);

@@ -68,7 +68,8 @@ hull_status onnx_reduce_plain(onnx_call *c)
 
     TRY(reduce_axes(c, &a));
     const type *t = onnx_type(c, c->in[0]);
-    if (t && t->dtype == HULL_BOOL && (op == OP_reduce_max || op == OP_reduce_min))
+    if (t && t->dtype == HULL_BOOL &&
+        (op == OP_reduce_max || op == OP_reduce_min))
         c->out[0] = reduce_bool(c, &a, op);
     else
         c->out[0] = reduced(c, &a, op, c->in[0]);

@@ -634,7 +634,8 @@ static hull_status range_ints(onnx_call *c, hull_dtype dt, bool *done)
     }
     if (!dim_is_int(c->m, d[2], &delta) || delta == 0)
         return fail(HULL_EFORMAT, "delta is 0 or not a constant");
-    dim span = delta > 0 ? dim_sub(c->m, d[1], d[0]) : dim_sub(c->m, d[0], d[1]);
+    dim span = delta > 0 ? dim_sub(c->m, d[1], d[0])
+                         : dim_sub(c->m, d[0], d[1]);
     dim step = dim_int(c->m, delta > 0 ? delta : -delta);
     dim n = delta == 1 || delta == -1 ? span : dim_ceil_div(c->m, span, step);
     dim_range(c->m, n, &lo, &hi);

@@ -594,7 +594,8 @@ static void put_if(maker *m)
 
 static void test_if(void **state)
 {
-    const float yes[6] = {11, 12, 13, 14, 15, 16}, small[6] = {1, 1, 1, 1, 1, 1};
+    const float yes[6] = {11, 12, 13, 14, 15, 16};
+    const float small[6] = {1, 1, 1, 1, 1, 1};
     const float no[6] = {-1, -1, -1, -1, -1, -1};
 
     (void)state;
