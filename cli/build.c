@@ -67,22 +67,6 @@ unsigned save_flags(const cli *c)
     return flags | (c->prepared ? HULL_SAVE_PREPARED : 0u);
 }
 
-static hull_status load_module(cli *c, hull_module **out, const char *path,
-                               hull_weights *w, hull_cache *cache)
-{
-    hull_status st;
-
-    TRY(hull_module_load(out, path, w, cache, c->options));
-    if (!w)
-        return HULL_OK;
-    st = hull_refit(*out, w, c->options, NULL);
-    if (st != HULL_OK) {
-        hull_module_unref(*out);
-        *out = NULL;
-    }
-    return st;
-}
-
 hull_status open_module(cli *c, hull_module **out, const char *path)
 {
     hull_weights *w = NULL;
@@ -100,7 +84,7 @@ hull_status open_module(cli *c, hull_module **out, const char *path)
     TRY_OUT(open_cache(c, &cache));
     progress_begin(c, kind == KIND_MODULE ? "loading" : "compiling", path);
     st = kind == KIND_MODULE
-             ? load_module(c, out, path, w, cache)
+             ? hull_module_load(out, path, w, cache, c->options)
              : hull_compile(out, path, w, cache, c->options);
     progress_end();
 out:

@@ -73,36 +73,37 @@ static char *default_output(const char *model)
     return buf_take(&b);
 }
 
-static int64_t fact_int(const json_t *facts, const char *key)
+static void print_cache(const json_t *facts)
 {
-    return json_integer_value(json_object_get(facts, key));
-}
+    const json_t *blocks = json_object_get(facts, "blocks"), *block;
+    size_t i, hits = 0, n = json_array_size(blocks);
 
-/* Members of facts that are lists, or numbers. */
-static size_t fact_count(const json_t *facts, const char *key)
-{
-    const json_t *j = json_object_get(facts, key);
-
-    return json_is_array(j) ? json_array_size(j)
-                            : (size_t)json_integer_value(j);
+    json_array_foreach(blocks, i, block)
+        hits += json_is_true(json_object_get(block, "hit"));
+    if (hits > 0 && hits < n)
+        printf("cache hit for %zu of %zu", hits, n);
+    else
+        printf("cache %s",
+               json_string_value(json_object_get(facts, "cache")));
 }
 
 static void print_facts(const cli *c, const char *output, const json_t *facts,
-                        bool has_cache, double seconds)
+                        double seconds)
 {
-    const char *hit = json_string_value(json_object_get(facts, "cache"));
+    size_t n = json_array_size(json_object_get(facts, "blocks"));
 
-    printf("%s: %zu blocks, %zu holes, cache %s, engines %" PRId64
-           " bytes, %.3f s\n", path_base(c->args[0]),
-           fact_count(facts, "blocks"), fact_count(facts, "holes"),
-           !has_cache ? "none" : hit ? hit : "unused",
-           fact_int(facts, "engine_bytes"), seconds);
-    printf("wrote %s%s\n", output,
-           c->strip ? ", without weights" : "");
+    printf("%s: %zu block%s, %lld holes, ", path_base(c->args[0]), n,
+           n == 1 ? "" : "s",
+           json_integer_value(json_object_get(facts, "holes")));
+    print_cache(facts);
+    printf(", engines %lld bytes, %.3f s\n",
+           json_integer_value(json_object_get(facts, "engine_bytes")),
+           seconds);
+    printf("wrote %s%s\n", output, c->strip ? ", without weights" : "");
 }
 
 static hull_status write_module(cli *c, hull_module *m, const char *output,
-                                bool has_cache, double seconds)
+                                double seconds)
 {
     json_t *facts;
     hull_status st = HULL_OK;
@@ -113,9 +114,8 @@ static hull_status write_module(cli *c, hull_module *m, const char *output,
     progress_end();
     TRY_OUT(st);
     if (!c->json)
-        print_facts(c, output, facts, has_cache, seconds);
+        print_facts(c, output, facts, seconds);
     TRY_OUT(answer(c->result, "output", json_str(str_of(output))));
-    TRY_OUT(answer(c->result, "cached", json_boolean(has_cache)));
     TRY_OUT(answer(c->result, "seconds", json_real(seconds)));
     TRY_OUT(answer(c->result, "module", json_incref(facts)));
 out:
@@ -147,7 +147,7 @@ static hull_status run_compile(cli *c)
     st = hull_compile(&m, c->args[0], w, cache, c->options);
     progress_end();
     TRY_OUT(st);
-    TRY_OUT(write_module(c, m, c->output, cache != NULL,
+    TRY_OUT(write_module(c, m, c->output,
                          (double)(time_ns() - start) * 1e-9));
 out:
     hull_module_unref(m);

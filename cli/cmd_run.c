@@ -10,6 +10,7 @@
  * output_<i>.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -261,33 +262,39 @@ static void describe_difference(buf *b, const named_tensor *got,
     }
 }
 
+/* JSON has no infinity. */
+static json_t *number_json(double v)
+{
+    return isfinite(v) ? json_real(v) : json_string("inf");
+}
+
 static hull_status report_output(runner *r, json_t *row,
                                  const named_tensor *got,
                                  const named_tensor *want, bool *out_fits)
 {
+    bool same = same_type(got, want);
     difference d = { 0 };
     hull_status st = HULL_OK;
     buf wrong;
 
     buf_init(&wrong, 4096);
-    if (same_type(got, want))
+    if (same)
         compare_tensors(&d, got, want, r->c->atol, r->c->rtol);
     describe_difference(&wrong, got, want, &d);
     TRY_OUT(buf_status(&wrong));
     *out_fits = wrong.n == 0;
-    if (!r->c->json) {
+    if (!r->c->json && same)
         printf("%s: max abs %.3g, max rel %.3g, %s\n", got->name, d.max_abs,
                d.max_rel, *out_fits ? "ok" : wrong.p);
-        goto out;
-    }
+    else if (!r->c->json)
+        printf("%s: %s\n", got->name, wrong.p);
     TRY_OUT(answer(row, "ok", json_boolean(*out_fits)));
-    /* JSON has no infinity. */
-    TRY_OUT(answer(row, "max_abs", d.max_abs <= 1e308
-                   ? json_real(d.max_abs) : json_string("inf")));
-    TRY_OUT(answer(row, "max_rel", d.max_rel <= 1e308
-                   ? json_real(d.max_rel) : json_string("inf")));
     if (wrong.n > 0)
         TRY_OUT(answer(row, "difference", json_str(buf_view(&wrong))));
+    if (!same)
+        goto out;
+    TRY_OUT(answer(row, "max_abs", number_json(d.max_abs)));
+    TRY_OUT(answer(row, "max_rel", number_json(d.max_rel)));
 out:
     buf_fini(&wrong);
     return st;

@@ -106,7 +106,8 @@ static hull_status show_hole(cli *c, json_t *list, const plan_hole *h)
     for (uint32_t i = 0; i < h->n_names; i++)
         buf_printf(&from, "%s%.*s", i ? " = " : "", STR_ARG(h->names[i]));
     if (h->n_recipes > 0)
-        buf_printf(&from, "%s%u recipes", from.n ? ", " : "", h->n_recipes);
+        buf_printf(&from, "%s%u recipe%s", from.n ? ", " : "", h->n_recipes,
+                   h->n_recipes == 1 ? "" : "s");
     if (h->kept)
         buf_printf(&from, "%sown value", from.n ? ", " : "");
     TRY_OUT(buf_status(&text));
