@@ -238,6 +238,7 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
     hull_status st = HULL_OK;
     cache_key key = {0};
     cache_entry entry = {0};
+    cache_build flight = {.fd = -1};
     container_writer *w = NULL;
     ir *m = NULL;
     buf target;
@@ -247,6 +248,8 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
     TRY_OUT(device_target(&target, ds, d));
     TRY_OUT(cache_key_make(&key, str_of(d->be->name), buf_view(&target),
                            ds->options, text));
+    if (c != NULL && !cache_has(c, &key))
+        cache_build_begin(&flight, c, &key);
     if (c != NULL)
         cache_get(&entry, out_hit, c, &key);
     if (*out_hit)
@@ -265,6 +268,7 @@ out:
         engine_unref(*out);
         *out = NULL;
     }
+    cache_build_end(&flight);
     container_writer_free(w);
     ir_free(m);
     cache_entry_close(&entry);
