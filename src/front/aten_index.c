@@ -335,3 +335,110 @@ void aten_index_put(aten_call *c)
     invert(perm, n, back);
     ret(c, reorder(c, y, back, n));
 }
+
+/* ---- regular patterns of indices ----------------------------------------- */
+
+/* start + i step, i < n */
+static val progression(aten_call *c, dim n, int64_t start, int64_t step)
+{
+    val i = aten_iota(c, n, HULL_I64);
+
+    if (step != 1)
+        i = op_binary(c->g, OP_mul, i, op_scalar_i64(c->g, HULL_I64, step));
+    if (start != 0)
+        i = op_binary(c->g, OP_add, i, op_scalar_i64(c->g, HULL_I64, start));
+    return i;
+}
+
+/* (self, offset, dim1, dim2): the two axes go, their diagonal comes last. */
+void aten_diagonal(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    uint32_t rank = call_rank(c, x), n = 0;
+    int64_t offset = arg_int(c, 1), perm[HULL_MAX_RANK], rows, cols;
+    uint32_t a = arg_axis(c, 2, rank), b = arg_axis(c, 3, rank);
+    dim d[HULL_MAX_RANK];
+
+    if (c->st != HULL_OK)
+        return;
+    if (a == b || !dim_is_int(c->m, call_dims(c, x)[a], &rows) ||
+        !dim_is_int(c->m, call_dims(c, x)[b], &cols)) {
+        call_missing(c, "of a symbolic size");
+        return;
+    }
+    if (offset <= -rows || offset >= cols) {
+        call_missing(c, "outside the matrix");
+        return;
+    }
+    for (uint32_t i = 0; i < rank; i++)
+        if (i != a && i != b) {
+            d[n] = call_dims(c, x)[i];
+            perm[n++] = i;
+        }
+    perm[n] = a;
+    perm[n + 1] = b;
+    d[n] = dim_mul(c->m, rows, cols);
+    int64_t first = offset >= 0 ? offset : -offset * cols;
+    int64_t down = offset >= 0 ? rows : rows + offset;
+    int64_t right = offset >= 0 ? cols - offset : cols;
+    val in[] = {op_reshape(c->g, reorder(c, x, perm, rank), d, n + 1),
+                progression(c, down < right ? down : right, first, cols + 1)};
+    ret(c, axis_node(c, OP_gather, in, 2, n));
+}
+
+/* Window starts and offsets of one axis: indices [kernel, places]. */
+static val window_index(aten_call *c, dim size, int64_t kernel, int64_t step,
+                        int64_t dilation)
+{
+    dim reach = dim_int(c->m, dilation * (kernel - 1) + 1);
+    dim n = dim_add(c->m, dim_div(c->m, dim_sub(c->m, size, reach), step), 1);
+    val at = progression(c, n, 0, step);
+
+    return op_binary(c->g, OP_add,
+                     aten_insert_axis(c, progression(c, kernel, 0, dilation),
+                                      1), at);
+}
+
+/* (self, kernel, dilation, padding, stride): columns of windows, from [n, c,
+ * h, w] over [n, c, kh, oh, kw, ow] to [n, c kh kw, oh ow]. */
+void aten_im2col(aten_call *c)
+{
+    static const int64_t order[] = {0, 1, 2, 4, 3, 5};
+    val x = arg_tensor(c, 0);
+    int64_t kernel[2], dilation[2], pad[2], stride[2];
+
+    arg_spatial(c, 1, 2, 1, kernel);
+    arg_spatial(c, 2, 2, 1, dilation);
+    arg_spatial(c, 3, 2, 0, pad);
+    arg_spatial(c, 4, 2, 1, stride);
+    if (call_rank(c, x) != 4) {
+        call_missing(c, "without a batch");
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        if (kernel[i] < 1 || kernel[i] > 65536 || dilation[i] < 1 ||
+            dilation[i] > 65536 || stride[i] < 1 || pad[i] < 0)
+            call_fail(c, HULL_EFORMAT, "window out of range");
+    if (c->st != HULL_OK)
+        return;
+    if (pad[0] || pad[1]) {
+        dim pads[] = {0, 0, pad[0], pad[1], 0, 0, pad[0], pad[1]};
+        node *n = node_new(c->g, OP_pad);
+
+        node_input(c->g, n, x);
+        node_dims(c->g, n, "pads", pads, 8);
+        x = node_add(c->g, n);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t axis = i == 0 ? 2 : 4;
+        val in[] = {x, window_index(c, call_dims(c, x)[axis], kernel[i],
+                                    stride[i], dilation[i])};
+
+        x = axis_node(c, OP_gather, in, 2, axis);
+    }
+    x = op_transpose(c->g, x, order, 6);
+    const dim *d = call_dims(c, x);
+    dim out[] = {d[0], dim_mul(c->m, d[1], kernel[0] * kernel[1]),
+                 dim_mul(c->m, d[4], d[5])};
+    ret(c, op_reshape(c->g, x, out, 3));
+}

@@ -242,6 +242,23 @@ void aten_cosine_similarity(aten_call *c)
                        false));
 }
 
+/* Distances of all pairs of rows: (x1, x2, p, mode) */
+void aten_cdist(aten_call *c)
+{
+    val a = arg_tensor(c, 0), b = arg_tensor(c, 1);
+    uint32_t ra = call_rank(c, a), rb = call_rank(c, b);
+    int64_t axis = ra > rb ? ra : rb;
+    double p = arg_num(c, 2);
+
+    if (ra < 2 || rb < 2)
+        call_fail(c, HULL_EFORMAT, "operand of rank below 2");
+    if (c->st != HULL_OK)
+        return;
+    val d = binary(c, OP_sub, aten_insert_axis(c, a, ra - 1),
+                   aten_insert_axis(c, b, rb - 2));
+    ret(c, vector_norm(c, d, p, &axis, 1, false));
+}
+
 /* v g / |v|, the norm over every dim but `dim`. */
 void aten_weight_norm(aten_call *c)
 {
