@@ -60,6 +60,9 @@ onnx_lower_fn onnx_mean_variance_norm, onnx_resize, onnx_upsample;
 onnx_lower_fn onnx_recurrent;    /* (op) */
 onnx_lower_fn onnx_quantize, onnx_dequantize, onnx_dynamic_quantize;
 
+/* onnx_attention.c */
+onnx_lower_fn onnx_attention, onnx_rotary;
+
 /* onnx_control.c */
 onnx_lower_fn onnx_if, onnx_loop;
 
