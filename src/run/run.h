@@ -108,9 +108,6 @@ void set_free(weight_set *s);
 
 /* Takes the plan and the devices, also on failure. */
 hull_status module_new(module **out, plan *p, devices *ds) MUST_CHECK;
-/* Import, compile, fill: see hull_compile. */
-hull_status module_compile(module **out, const char *path, weights *w,
-                           cache *c, const options *o) MUST_CHECK;
 module *module_ref(module *m);
 void module_unref(module *m);
 const plan *module_plan(const module *m);
@@ -137,6 +134,12 @@ hull_status module_fill_native(module *m, const front_model *fm,
 hull_status module_fill(module *m, const front_model *fm, weights *w,
                         const options *o) MUST_CHECK;
 hull_status module_rollback(module *m) MUST_CHECK;
+
+/* ---- module_compile.c --------------------------------------------------------------- */
+
+/* Import, compile, fill: see hull_compile. */
+hull_status module_compile(module **out, const char *path, weights *w,
+                           cache *c, const options *o) MUST_CHECK;
 
 /* ---- module_file.c ----------------------------------------------------------------- */
 
