@@ -27,7 +27,8 @@ static hull_status heads_apart(onnx_call *c, val *x, const char *attr_name)
         return fail(HULL_ESHAPE, "rank %" PRIu32 " and %s %" PRId64 ", want "
                     "rank 4, or rank 3 and a number of heads", t->rank,
                     attr_name, heads);
-    dim d[4] = {t->dims[0], t->dims[1], heads, dim_div(c->m, t->dims[2], heads)};
+    dim d[4] = {t->dims[0], t->dims[1], heads,
+                dim_div(c->m, t->dims[2], heads)};
     *x = op_transpose(c->g, op_reshape(c->g, *x, d, 4), swap_heads, 4);
     return HULL_OK;
 }
