@@ -150,7 +150,7 @@ hull_status open_module(cli *c, hull_module **out, const char *path)
 hull_status module_facts(json_t **out, const hull_module *m) MUST_CHECK;
 unsigned save_flags(const cli *c);
 
-/* ---- compare.c ----------------------------------------------------------- */
+/* ---- tolerance.c --------------------------------------------------------- */
 
 typedef struct difference {
     double max_abs, max_rel;

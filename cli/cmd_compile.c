@@ -23,8 +23,6 @@ static const struct argp_option compile_options[] = {
     { 0 },
 };
 
-static const struct argp_option no_options[] = { { 0 } };
-
 /* ---- keys ---------------------------------------------------------------- */
 
 static hull_status print_keys(cli *c)
@@ -264,7 +262,6 @@ const command command_refit = {
            "a PyTorch .pt or .pth, or a model file of the same architecture. "
            "Every tensor that is missing, unexpected or of another shape or "
            "dtype is listed, and then nothing is written. " EXIT_DOC,
-    .options = no_options,
     .shared = SHARED_SET | SHARED_CACHE | SHARED_SAVE,
     .min_args = 2, .max_args = 2, .run = run_refit,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * test_compare.c - tolerances of `hull run --expect`: floats, infinities,
+ * test_tolerance.c - tolerances of `hull run --expect`: floats, infinities,
  * NaN, integers, complex numbers.
  */
 #include "unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * compare.c - a result against its expectation, element by element.
+ * tolerance.c - a result against its expectation, element by element.
  */
 #include <inttypes.h>
 #include <math.h>
