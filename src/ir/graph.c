@@ -175,6 +175,8 @@ static region *current(graph *g)
 
 val graph_param(graph *g, str name, const type *t)
 {
+    /* t may be a value's own, and values move as they grow. */
+    type copy = t != NULL ? *t : (type){0};
     region *r;
     val v;
 
@@ -184,7 +186,7 @@ val graph_param(graph *g, str name, const type *t)
     v = value_new(g, NULL, r, r->n_params, name);
     if (v == 0 || !push_val(g->m, &r->params, &r->n_params, &r->cap_params, v))
         return 0;
-    value_set_type(g, v, t);
+    value_set_type(g, v, &copy);
     return v;
 }
 
