@@ -10,26 +10,22 @@
  *                         names; a case without is accepted
  *   // test: pass A,B     graphs, a line "// ----", what the passes make of
  *                         them
- * --bless rewrites what `print` and `pass` expect. The last line counts the
- * cases; the exit status is 1 when one failed.
+ *   // test: split [pass=A,B]  the same for the two programs of each graph
+ *   // test: partition [OPTION=VALUE ...]  the same for its blocks, with the
+ *                         reasons of the fallbacks in front
+ *   // test: run [tol=f32:1e-6,...] [pass=A,B]  see irtest_run.c
+ * --bless rewrites what follows "// ----" and what `print` expects. The last
+ * line counts the cases; the exit status is 1 when one failed.
  */
+#include "irtest.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/ir.h"
-#include "passes/pass.h"
+#include "compile/compile.h"
 
 #define TEXT_MAX ((size_t)64 << 20)
 #define SEPARATOR "// ----"
-
-typedef struct run {
-    const char *path;
-    str args;      /* after the mode's name */
-    uint32_t line; /* of the first line of the text in hand */
-    buf blessed;   /* the file as it should be */
-    uint32_t passed, failed, skipped;
-    bool bless;
-} run;
 
 /* ---- telling ------------------------------------------------------------- */
 
@@ -38,16 +34,27 @@ static void passed(run *r)
     r->passed++;
 }
 
-static void failed(run *r, uint32_t line, const char *what, const char *detail)
+void failed(run *r, uint32_t line, const char *what, const char *detail)
 {
     r->failed++;
     printf("%s:%u: %s\n%s%s", r->path, line, what, detail,
            detail[0] != '\0' ? "\n" : "");
 }
 
-static str next_line(str *rest)
+str next_line(str *rest)
 {
     return str_split(*rest, '\n', rest);
+}
+
+str find_arg(str args, const char *key)
+{
+    while (args.n > 0) {
+        str set, word = str_split(args, ' ', &args);
+
+        if (str_is(str_split(word, '=', &set), key))
+            return set;
+    }
+    return (str){ 0 };
 }
 
 /* The first line that differs, with both texts of it. */
@@ -121,17 +128,21 @@ static bool find_error(str text, uint32_t *out_line, str *out_text)
     return false;
 }
 
-static void verify_case(run *r, str text)
+bool wants_error(str text)
 {
-    ir *m = NULL;
+    uint32_t line;
+    str want;
+
+    return find_error(text, &line, &want);
+}
+
+void expect_error(run *r, str text, hull_status st)
+{
     uint32_t line;
     str want;
     char at[40], wanted[500];
-    bool refused = find_error(text, &line, &want);
-    hull_status st = ir_parse(&m, text, NULL);
 
-    ir_free(m);
-    if (!refused) {
+    if (!find_error(text, &line, &want)) {
         if (st == HULL_OK)
             passed(r);
         else
@@ -149,6 +160,15 @@ static void verify_case(run *r, str text)
         failed(r, r->line + line - 1, "error of another line", error_text());
     else
         passed(r);
+}
+
+static void verify_case(run *r, str text)
+{
+    ir *m = NULL;
+    hull_status st = ir_parse(&m, text, NULL);
+
+    ir_free(m);
+    expect_error(r, text, st);
 }
 
 /* Cuts text behind its first separator line; *rest is what follows it. */
@@ -183,7 +203,7 @@ static void test_verify(run *r, str text)
     } while (text.n > 0);
 }
 
-static hull_status run_passes(ir *m, str names)
+hull_status run_passes(ir *m, str names)
 {
     const pass_row *row;
 
@@ -200,7 +220,11 @@ static hull_status run_passes(ir *m, str names)
     return HULL_OK;
 }
 
-static void test_pass(run *r, str text)
+/* What is made of the graphs in m, appended to out. */
+typedef hull_status rewrite_fn(buf *out, ir *m, str args);
+
+/* Graphs, a separator, the text that `rewrite` makes of them. */
+static void test_golden(run *r, str text, rewrite_fn *rewrite)
 {
     ir *m = NULL;
     uint32_t lines;
@@ -212,17 +236,134 @@ static void test_pass(run *r, str text)
     buf_str(&r->blessed, input);
     buf_puts(&r->blessed, SEPARATOR "\n");
     if (st == HULL_OK)
-        st = run_passes(m, r->args);
+        st = rewrite(&b, m, r->args);
     if (st != HULL_OK) {
         failed(r, r->line, error_text(), "");
         buf_str(&r->blessed, want);
     } else {
         r->line += lines;
-        ir_print(&b, m);
         expect_text(r, want, &b);
     }
     ir_free(m);
     buf_fini(&b);
+}
+
+static hull_status rewrite_passes(buf *out, ir *m, str args)
+{
+    TRY(run_passes(m, args));
+    ir_print(out, m);
+    return HULL_OK;
+}
+
+static void test_pass(run *r, str text)
+{
+    test_golden(r, text, rewrite_passes);
+}
+
+/* The block before it was lowered, as split wants it. */
+static hull_status split_graph(buf *out, graph *g, const graph *before)
+{
+    ir *keys = NULL, *two = NULL;
+    hull_status st = HULL_OK;
+    graph *key;
+
+    TRY_OUT(ir_new(&keys));
+    key = graph_copy(keys, before, before->name);
+    TRY_OUT(ir_status(keys));
+    TRY_OUT(split(&two, g, key));
+    buf_printf(out, "// %.*s\n", STR_ARG(before->name));
+    ir_print(out, two);
+out:
+    ir_free(keys);
+    ir_free(two);
+    return st;
+}
+
+static hull_status rewrite_split(buf *out, ir *m, str args)
+{
+    ir *before = NULL;
+    hull_status st = HULL_OK;
+
+    TRY_OUT(ir_new(&before));
+    for (uint32_t i = 0; i < m->n_graphs; i++)
+        graph_copy(before, m->graphs[i], m->graphs[i]->name);
+    TRY_OUT(ir_status(before));
+    TRY_OUT(run_passes(m, find_arg(args, "pass")));
+    for (uint32_t i = 0; i < m->n_graphs; i++)
+        TRY_OUT(split_graph(out, m->graphs[i], before->graphs[i]));
+out:
+    ir_free(before);
+    return st;
+}
+
+static void test_split(run *r, str text)
+{
+    test_golden(r, text, rewrite_split);
+}
+
+static hull_status partition_graph(buf *out, graph *g, const devices *ds)
+{
+    hull_status st = HULL_OK;
+    ir *blocks = NULL;
+    plan *p = NULL;
+
+    TRY_OUT(plan_new(&p));
+    buf_printf(out, "// %.*s\n", STR_ARG(g->name));
+    st = partition(p, &blocks, g, ds);
+    if (st == HULL_EUNSUPPORTED) { /* require_full */
+        buf_printf(out, "// refused: %s\n", error_text());
+        st = HULL_OK;
+        goto out;
+    }
+    TRY_OUT(st);
+    for (uint32_t i = 0; i < p->n_fallbacks; i++)
+        buf_printf(out, "// fallback: %.*s: %.*s\n",
+                   STR_ARG(p->fallbacks[i].op),
+                   STR_ARG(p->fallbacks[i].reason));
+    ir_print(out, blocks);
+out:
+    ir_free(blocks);
+    plan_free(p);
+    return st;
+}
+
+/* OPTION=VALUE words. */
+static hull_status set_options(options *o, str args)
+{
+    while (args.n > 0) {
+        str set, word = str_split(args, ' ', &args);
+        str key = str_split(word, '=', &set);
+        char k[64], v[256];
+
+        if (key.n == 0)
+            continue;
+        snprintf(k, sizeof(k), "%.*s", STR_ARG(key));
+        snprintf(v, sizeof(v), "%.*s", STR_ARG(set));
+        TRY(hull_options_set(o, k, v));
+    }
+    return HULL_OK;
+}
+
+static hull_status rewrite_partition(buf *out, ir *m, str args)
+{
+    options *o = NULL;
+    devices ds = { 0 };
+    hull_status st = HULL_OK;
+
+    TRY_OUT(options_new(&o));
+    TRY_OUT(set_options(o, args));
+    TRY_OUT(devices_open(&ds, o));
+    for (uint32_t i = 0; i < m->n_graphs; i++)
+        TRY_OUT(partition_graph(out, m->graphs[i], &ds));
+out:
+    devices_close(&ds);
+    options_free(o);
+    return st;
+}
+
+static void test_partition(run *r, str text)
+{
+    test_golden(r, text, rewrite_partition);
 }
 
 static const struct mode {
@@ -232,6 +373,9 @@ static const struct mode {
     { "print", test_print },
     { "verify", test_verify },
     { "pass", test_pass },
+    { "split", test_split },
+    { "partition", test_partition },
+    { "run", test_run },
 };
 
 /* ---- files --------------------------------------------------------------- */
