@@ -255,7 +255,9 @@ out:
 /* An engine of the file, once for all blocks that share it. */
 typedef struct read_engine {
     engine *e;
-    str text, backend;   /* backend: of the device that e is for */
+    str text;
+    str named;           /* the backend that the file's engine is for */
+    str backend;         /* of the device that e is for */
     uint32_t n_nodes;
     bool hit, rebuilt;
 } read_engine;
@@ -524,6 +526,8 @@ static hull_status take_engine(plan_reader *r, read_engine *re, const graph *g,
         return fail(HULL_EFORMAT, "section is no engine");
     TRY(get_text(&name, inner, "backend"));
     TRY(get_text(&target, inner, "target"));
+    re->named = plan_str(r->p, name);
+    TRY(ir_status(r->p->m));
     d = devices_find(r->ds, name);
     if (d != NULL) {
         st = device_target(&here, r->ds, d);
@@ -623,9 +627,9 @@ static hull_status read_block(plan_reader *r, plan_block *b, json_t *row)
         return fail(HULL_EFORMAT, "engine %u of %u", number, r->n_engines);
     re = &r->engines[number];
     TRY(json_want_string(&name, row, "backend", MODULE_WHAT));
-    if (!re->rebuilt && !str_eq(name, re->backend))
+    if (!str_eq(name, re->named))
         return fail(HULL_EFORMAT, "backend '%.*s', the engine's is '%.*s'",
-                    STR_ARG(name), STR_ARG(re->backend));
+                    STR_ARG(name), STR_ARG(re->named));
     TRY(json_want_u32(&b->n_nodes, row, "nodes", UINT32_MAX, MODULE_WHAT));
     if (b->n_nodes != re->n_nodes)
         return fail(HULL_EFORMAT, "%u nodes, the text has %u", b->n_nodes,

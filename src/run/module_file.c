@@ -37,6 +37,8 @@ static hull_status link_write(container_writer *cw, const binding *b)
     if (weights_kind(b->w[0]) == WEIGHTS_HULL)
         return fail(HULL_EINVAL, "the weights come from a module file, a "
                     "link names a checkpoint: refit with it before saving");
+    for (size_t i = 0; i < weights_count(b->w[0]); i++)
+        TRY(tensor_is_there(b->w[0], weights_at(b->w[0], i)));
     TRY(weights_digest(b->w[0], &d));
     digest_hex(&d, hex);
     TRY_OUT(json_new(&top));

@@ -21,6 +21,9 @@ hull_status binding_write(container_writer *cw, const plan *p,
 hull_status binding_read(binding **out, container *c, const plan *p,
                          weights *w, hull_status code) MUST_CHECK;
 
+/* HULL_EINVAL when e was in memory that the caller has taken back. */
+hull_status tensor_is_there(const weights *w, const weight_entry *e)
+    MUST_CHECK;
 /* Tensors on their way into a file; alive until the file is written. */
 typedef struct sources_writer sources_writer;
 /* Sections "sources.index" and "sources", which is streamed. */

@@ -237,12 +237,24 @@ static hull_status check_same(const saved *a, const weights *w,
     return HULL_OK;
 }
 
+hull_status tensor_is_there(const weights *w, const weight_entry *e)
+{
+    const weight_storage *s = weights_storage(w, e);
+
+    if (s->memory != NULL && s->release == NULL && e->len > 0)
+        return fail(HULL_EINVAL, "tensor '%.*s' is in the caller's memory, "
+                    "which was lent for one call only: give it with a release "
+                    "function, or save prepared slots", STR_ARG(e->name));
+    return HULL_OK;
+}
+
 static hull_status add_tensor(sources_writer *sw, const weights *w,
                               const weight_entry *e)
 {
     saved *t;
     uint32_t found;
 
+    TRY(tensor_is_there(w, e));
     if (strmap_get(&sw->by_name, e->name, &found))
         return check_same(&sw->t[found], w, e);
     TRY(mem_grow(&sw->t, &sw->cap, sw->n + 1, sizeof *sw->t));
