@@ -35,10 +35,18 @@ try run one.hull --weights "$demo/epoch2.safetensors" \
     --input "$demo/test.npz" --expect two.safetensors --atol 0 --rtol 0
 "$HULL" run one.hull --input "$demo/test.npz" --repeat 3 | sed 's/[0-9.]* s/N s/g'
 
-# The default name; slots saved too; a link.
+# The default name; slots saved too: the same answers as the model's own.
 "$HULL" compile "$demo/digits.onnx" $cache --prepared >/dev/null
-ls digits.hull
+"$HULL" run "$demo/digits.onnx" $cache --input "$demo/test.npz" \
+    --output own.npz >/dev/null
+try run digits.hull --input "$demo/test.npz" --expect own.npz \
+    --atol 0 --rtol 0
+
+# A link: needs its checkpoint, and no other.
 "$HULL" compile "$demo/digits.onnx" --weights "$demo/epoch1.safetensors" \
     $cache --link -o link.hull >/dev/null
 try run link.hull --weights "$demo/epoch1.safetensors" \
     --input "$demo/test.npz" --expect one.npz --atol 0 --rtol 0
+try run link.hull --weights "$demo/epoch2.safetensors" \
+    --input "$demo/test.npz" | sed -E 's/[0-9a-f]{64}/DIGEST/g'
+try run link.hull --input "$demo/test.npz" | sed -E 's/[0-9a-f]{64}/DIGEST/g'
