@@ -33,7 +33,7 @@ SHARED=$(cd "$SHARED" 2>/dev/null && pwd) || SHARED=
 export HULL ROOT SHARED
 # Nothing of the user's settings may show in an expectation.
 unset HULL_LOG HULL_DUMP HULL_CACHE_DIR HULL_FAIL_ALLOC
-export LC_ALL=C XDG_CACHE_HOME=/nonexistent
+export LC_ALL=C XDG_CACHE_HOME=/dev/null/none
 
 top=$(mktemp -d)
 trap 'rm -rf "$top"' EXIT

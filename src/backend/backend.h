@@ -19,7 +19,7 @@
 typedef struct backend backend;
 typedef struct device device;           /* a backend opened */
 typedef struct device_buffer device_buffer;
-typedef struct stream stream;           /* work in order; one thread at a time */
+typedef struct stream stream;           /* work in order; of one thread */
 typedef struct program program;         /* a graph made executable; immutable */
 typedef struct program_plan program_plan; /* for one set of concrete shapes */
 
@@ -95,7 +95,7 @@ struct backend {
                                const place *results, place scratch);
 };
 
-/* ---- backend.c ------------------------------------------------------------- */
+/* ---- backend.c ----------------------------------------------------------- */
 
 /* Every backend in order of preference; ref is the last row of backends.def. */
 const backend *backend_at(size_t i); /* NULL past the end */
@@ -111,7 +111,7 @@ struct device {
 #include "backend/backends.def"
 #undef BACKEND
 
-/* ---- slab.c: offsets in one piece of memory from lifetimes ------------------ */
+/* ---- slab.c: offsets in one piece of memory from lifetimes --------------- */
 
 typedef struct slab_range {
     uint64_t off, size;
@@ -128,7 +128,7 @@ hull_status slab_take(slab *s, uint64_t size, uint64_t *out_off) MUST_CHECK;
 void slab_give(slab *s, uint64_t off);
 void slab_fini(slab *s);
 
-/* ---- ref/interpret.c: a graph run by the reference kernels on host memory --- */
+/* ---- ref/interpret.c: a graph run by the reference kernels on host memory  */
 
 typedef struct host_program host_program;
 typedef struct host_plan host_plan;

@@ -217,7 +217,7 @@ void buf_printf(buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(buf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 /* Zero bytes until n is a multiple of align. */
 void buf_align(buf *b, size_t align);
-/* HULL_OK, or the failure that made the buffer sticky. Check once at the end. */
+/* HULL_OK, or the failure that made the buffer sticky. Check at the end. */
 hull_status buf_status(const buf *b) MUST_CHECK;
 str buf_view(const buf *b);
 /* Hands the memory to the caller (mem_free); b is empty afterwards. */

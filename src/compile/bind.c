@@ -69,7 +69,7 @@ static void wrong(binder *bd, problem_kind kind, const weight_entry *e,
     buf_fini(&wanted);
 }
 
-/* ---- spelling ------------------------------------------------------------------ */
+/* ---- spelling ------------------------------------------------------------ */
 
 /* Names and plain recipe leaves of the plan that the checkpoint has. */
 static uint32_t count_found(const plan *p, const spelling *s)
@@ -124,7 +124,7 @@ static void choose_spelling(binder *bd)
                                 : "is left out");
 }
 
-/* ---- one hole ------------------------------------------------------------------- */
+/* ---- one hole ------------------------------------------------------------ */
 
 /* The tensor has the hole's shape and a dtype that may become the hole's. */
 static bool entry_fits(binder *bd, const plan_hole *h, const weight_entry *e)
@@ -214,7 +214,7 @@ static hull_status bind_by_name(binder *bd, bound_hole *bh,
     return HULL_OK;
 }
 
-/* ---- recipes --------------------------------------------------------------------- */
+/* ---- recipes ------------------------------------------------------------- */
 
 #define MAX_CANDIDATES 64
 
@@ -513,7 +513,7 @@ static hull_status bind_hole(binder *bd, uint32_t i)
     return found ? HULL_OK : bind_missing(bd, bh, h);
 }
 
-/* ---- what nobody asked for --------------------------------------------------------- */
+/* ---- what nobody asked for ----------------------------------------------- */
 
 static hull_status note_unread(binder *bd, const weight_entry *e)
 {

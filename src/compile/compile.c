@@ -45,7 +45,7 @@ void plan_free(plan *p)
     mem_free(p);
 }
 
-/* ---- what the binding needs to know of the holes ----------------------------- */
+/* ---- what the binding needs to know of the holes ------------------------- */
 
 static hull_status hole_shape(plan_hole *h, const front_hole *fh)
 {
@@ -217,7 +217,7 @@ hull_status plan_describe_interface(plan *p)
     return ir_status(p->m);
 }
 
-/* ---- blocks to engines ---------------------------------------------------------- */
+/* ---- blocks to engines --------------------------------------------------- */
 
 /* A hit whose programs do not parse is taken back: then it is a miss. */
 static hull_status read_hit(engine **out, bool *hit, cache *c,

@@ -16,7 +16,7 @@
 #include "front/front.h"
 #include "passes/pass.h"
 
-/* ---- devices.c: the backends of one module, opened --------------------------- */
+/* ---- devices.c: the backends of one module, opened ----------------------- */
 
 typedef struct devices {
     device **d;          /* in order of preference; the last one is ref */
@@ -32,7 +32,7 @@ device *devices_find(const devices *ds, str backend);
 hull_status device_target(buf *out, const devices *ds, const device *d)
     MUST_CHECK;
 
-/* ---- the plan ---------------------------------------------------------------- */
+/* ---- the plan ------------------------------------------------------------ */
 
 /* One hole of the module. Strings and graphs live in the plan's ir. */
 typedef struct plan_hole {
@@ -89,7 +89,7 @@ typedef struct plan {
     double import_seconds, compile_seconds;
 } plan;
 
-/* ---- compile.c: the driver ---------------------------------------------------- */
+/* ---- compile.c: the driver ----------------------------------------------- */
 
 /* Compiles an imported model. cache may be NULL. fm is not changed, but its
  * kept constants are read. */
@@ -105,7 +105,7 @@ str plan_str(plan *p, str s); /* copies into the plan's ir */
 hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
                         device *d, const devices *ds, cache *c) MUST_CHECK;
 
-/* ---- partition.c --------------------------------------------------------------- */
+/* ---- partition.c --------------------------------------------------------- */
 
 /* Cuts a graph into blocks by why_not, minimum size and forced fallback.
  * Fills *out with graphs @b0.. (holes named as in g) and @main in one new ir;
@@ -113,7 +113,7 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
 hull_status partition(plan *p, ir **out, graph *g, const devices *ds)
     MUST_CHECK;
 
-/* ---- plan_file.c: the plan's sections of a module file ------------------------- */
+/* ---- plan_file.c: the plan's sections of a module file ------------------- */
 
 hull_status plan_write(container_writer *w, const plan *p) MUST_CHECK;
 /* Engines whose target is absent here are rebuilt from their text, through the
@@ -121,12 +121,12 @@ hull_status plan_write(container_writer *w, const plan *p) MUST_CHECK;
 hull_status plan_read(plan **out, container *c, const devices *ds, cache *ch)
     MUST_CHECK;
 
-/* ---- explain.c ------------------------------------------------------------------ */
+/* ---- explain.c ----------------------------------------------------------- */
 
 hull_status plan_explain(buf *out, const front_model *fm, const devices *ds,
                          cache *c, bool json) MUST_CHECK;
 
-/* ---- bind.c: a checkpoint's tensors for the holes ------------------------------ */
+/* ---- bind.c: a checkpoint's tensors for the holes ------------------------ */
 
 typedef enum bound_kind {
     BOUND_NONE,

@@ -88,7 +88,7 @@ static assignment *maker(const partitioner *pt, val v)
     return &pt->nodes[def->number];
 }
 
-/* ---- which device ----------------------------------------------------------- */
+/* ---- which device -------------------------------------------------------- */
 
 static hull_status assign_devices(partitioner *pt)
 {
@@ -127,7 +127,7 @@ static hull_status assign_devices(partitioner *pt)
     return HULL_OK;
 }
 
-/* ---- which block ------------------------------------------------------------ */
+/* ---- which block --------------------------------------------------------- */
 
 typedef struct stage_cx {
     const partitioner *pt;
@@ -208,7 +208,7 @@ static hull_status assign_blocks(partitioner *pt)
     return HULL_OK;
 }
 
-/* ---- reasons ------------------------------------------------------------------ */
+/* ---- reasons ------------------------------------------------------------- */
 
 static str keep_str(plan *p, str s)
 {
@@ -247,7 +247,7 @@ static hull_status record_fallbacks(partitioner *pt)
     return st;
 }
 
-/* ---- graphs -------------------------------------------------------------------- */
+/* ---- graphs -------------------------------------------------------------- */
 
 /* One block in the making. */
 typedef struct builder {

@@ -147,7 +147,7 @@ const weight_entry *recipe_leaf(char name[RECIPE_NAME_MAX], const node *leaf,
     return fits ? spelling_find(s, (str){name, n}) : NULL;
 }
 
-/* A leaf over the checkpoint's own name and dtype, widened where declared so. */
+/* A leaf under the checkpoint's own name and dtype, widened where needed. */
 static bool expand_leaf(graph *to, const graph *recipe, const node *leaf,
                         str segment, const spelling *s, val *map)
 {
@@ -195,7 +195,7 @@ graph *recipe_expand(ir *to, const graph *recipe, str segment,
     return ok && to->status == HULL_OK ? g : NULL;
 }
 
-/* ---- running one ------------------------------------------------------------- */
+/* ---- running one --------------------------------------------------------- */
 
 typedef struct leaves {
     void **data;

@@ -25,7 +25,7 @@ typedef struct engine {
 } engine;
 
 /* Lowers one block for a device: LOWER passes (unless fuse=off), the backend's
- * own rewrite, split. `key` is the block's canonical graph; it is not changed. */
+ * own rewrite, split. `key`, the block's canonical graph, is not changed. */
 hull_status engine_build(engine **out, graph *key, const cache_key *k,
                          device *d, const options *o) MUST_CHECK;
 engine *engine_ref(engine *e);

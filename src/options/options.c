@@ -10,7 +10,9 @@
 #include <string.h>
 
 typedef enum option_type { OPT_INT, OPT_BYTES, OPT_BOOL, OPT_STR } option_type;
-typedef enum option_effect { EFFECT_CODE, EFFECT_PLAN, EFFECT_RUN } option_effect;
+typedef enum option_effect {
+    EFFECT_CODE, EFFECT_PLAN, EFFECT_RUN
+} option_effect;
 
 typedef struct option_row {
     const char *key;
@@ -128,7 +130,8 @@ static hull_status find_row(int *out, const char *key)
             *out = i;
             return HULL_OK;
         }
-        if (common_prefix(rows[i].key, key) > common_prefix(rows[best].key, key))
+        if (common_prefix(rows[i].key, key) >
+            common_prefix(rows[best].key, key))
             best = i;
     }
     return fail(HULL_ENOTFOUND, "there is no option '%s'; the nearest is '%s'",

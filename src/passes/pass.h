@@ -35,7 +35,7 @@ hull_status passes_run(pass_stage stage, graph *g) MUST_CHECK;
 #include "passes/passes.def"
 #undef PASS
 
-/* ---- shared facts (facts.c) ----------------------------------------------- */
+/* ---- shared facts (facts.c) ---------------------------------------------- */
 
 /* Facts about the values that exist when they are taken. A value made later is
  * counted as runtime with several uses, so that rules leave it alone. */
@@ -50,14 +50,14 @@ hull_status graph_facts_get(graph_facts *out, graph *g) MUST_CHECK;
  * not static. A value that is not can move to prepare. */
 bool value_is_runtime(const graph_facts *f, val v);
 bool value_has_one_use(const graph_facts *f, val v);
-/* An attribute holds a symbolic dim: the node's value depends on input shapes. */
+/* An attribute holds a symbolic dim: the value depends on input shapes. */
 bool node_has_symbols(const graph *g, const node *n);
 /* The node makes more bytes than it reads: G trait, or a widening cast. */
 bool node_grows(const graph *g, const node *n);
 /* v is a const node's result: its literal, else NULL. */
 const literal *value_literal(const graph *g, val v);
 
-/* ---- fuse_bn.c: shared with decompose.c ------------------------------------- */
+/* ---- fuse_bn.c: shared with decompose.c ---------------------------------- */
 
 /* Statistics of f32 or f64 in the dtype of the data, all of them weights. */
 bool bn_is_foldable(const graph_facts *f, const node *bn, const char **out_why);
@@ -67,7 +67,7 @@ val bn_shift(graph *g, const node *bn, val bias, val scale);
 /* [c] as [c, 1, ..] so that c is axis `axis` of a tensor of rank `rank`. */
 val bn_at_axis(graph *g, val v, uint32_t axis, uint32_t rank);
 
-/* ---- split.c --------------------------------------------------------------- */
+/* ---- split.c ------------------------------------------------------------- */
 
 /* The two programs of an engine, graphs @prepare and @main of a new ir.
  *   key      the block before it was lowered: its holes in canonical order are

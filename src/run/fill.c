@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- what the fill plan depends on ------------------------------------------- */
+/* ---- what the fill plan depends on --------------------------------------- */
 
 static void sign_u64(digester *d, uint64_t v)
 {
@@ -59,7 +59,7 @@ hull_status binding_signature(digest *out, const plan *p, const binding *b)
     return HULL_OK;
 }
 
-/* ---- one graph per block -------------------------------------------------------- */
+/* ---- one graph per block ------------------------------------------------- */
 
 typedef struct composer {
     const plan *p;
@@ -182,7 +182,7 @@ out:
     return st;
 }
 
-/* ---- units -------------------------------------------------------------------------- */
+/* ---- units --------------------------------------------------------------- */
 
 static bool is_leaf_node(const node *n)
 {

@@ -18,7 +18,7 @@ const plan *module_plan(const module *m)
     return m->plan;
 }
 
-/* ---- the reclaimer ----------------------------------------------------------------- */
+/* ---- the reclaimer ------------------------------------------------------- */
 
 static void *reclaim(void *user)
 {
@@ -63,7 +63,7 @@ static void drop(module *m, weight_set *s)
         retire(m, s);
 }
 
-/* ---- pins --------------------------------------------------------------------------- */
+/* ---- pins ---------------------------------------------------------------- */
 
 /* Names the holes that have no value before the first fill. */
 static hull_status unbound(const module *m)
@@ -163,7 +163,7 @@ hull_status module_rollback(module *m)
     return st;
 }
 
-/* ---- birth and death ------------------------------------------------------------------ */
+/* ---- birth and death ----------------------------------------------------- */
 
 static hull_status load_programs(module *m)
 {

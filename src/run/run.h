@@ -4,10 +4,10 @@
  * run.h - modules, weight sets, refits, sessions.
  *
  *   module   a plan, its devices, its programs, and the current weight set
- *   set      all slots filled from one checkpoint; immutable, counted, versioned
+ *   set      all slots, filled from one checkpoint; immutable, counted
  *   unit     a piece of a prepare program with its own slots: refit works unit
  *            by unit, in parallel, and shares units whose sources are the same
- *   session  buffers for one caller's runs; pins a set from start to end of a run
+ *   session  one caller's buffers; pins a set from start to end of a run
  */
 #ifndef HULL_RUN_H
 #define HULL_RUN_H
@@ -18,7 +18,7 @@ typedef struct hull_module module;
 typedef struct hull_session session;
 typedef struct weight_set weight_set;
 
-/* ---- fill.c: units and how a binding fills them ------------------------------ */
+/* ---- fill.c: units and how a binding fills them -------------------------- */
 
 /* A tensor that a unit reads: of one of the binding's checkpoints, or a kept
  * constant of the plan. */
@@ -60,7 +60,7 @@ void fill_plan_free(fill_plan *fp);
 hull_status binding_signature(digest *out, const plan *p, const binding *b)
     MUST_CHECK;
 
-/* ---- set.c: weight sets -------------------------------------------------------- */
+/* ---- set.c: weight sets -------------------------------------------------- */
 
 /* The filled slots of one unit; shared between sets with equal sources. */
 typedef struct slot_group {
@@ -104,7 +104,7 @@ weight_set *set_ref(weight_set *s);
 bool set_unref_last(weight_set *s); /* true: the caller frees it */
 void set_free(weight_set *s);
 
-/* ---- module.c ------------------------------------------------------------------ */
+/* ---- module.c ------------------------------------------------------------ */
 
 /* Takes the plan and the devices, also on failure. */
 hull_status module_new(module **out, plan *p, devices *ds) MUST_CHECK;
@@ -119,7 +119,7 @@ hull_status module_pin(weight_set **out, module *m) MUST_CHECK;
 void module_unpin(module *m, weight_set *s);
 uint64_t module_version(module *m);
 
-/* ---- refit.c ---------------------------------------------------------------------- */
+/* ---- refit.c ------------------------------------------------------------- */
 
 hull_status module_refit(module *m, weights *w, const options *o,
                          hull_refit_report *report) MUST_CHECK;
@@ -135,13 +135,13 @@ hull_status module_fill(module *m, const front_model *fm, weights *w,
                         const options *o) MUST_CHECK;
 hull_status module_rollback(module *m) MUST_CHECK;
 
-/* ---- module_compile.c --------------------------------------------------------------- */
+/* ---- module_compile.c ---------------------------------------------------- */
 
 /* Import, compile, fill: see hull_compile. */
 hull_status module_compile(module **out, const char *path, weights *w,
                            cache *c, const options *o) MUST_CHECK;
 
-/* ---- module_file.c ----------------------------------------------------------------- */
+/* ---- module_file.c ------------------------------------------------------- */
 
 hull_status module_save(module *m, const char *path, unsigned flags)
     MUST_CHECK;
@@ -149,7 +149,7 @@ hull_status module_load(module **out, const char *path, weights *linked,
                         cache *c, const options *o) MUST_CHECK;
 hull_status module_describe(buf *out, module *m) MUST_CHECK;
 
-/* ---- session.c ---------------------------------------------------------------------- */
+/* ---- session.c ----------------------------------------------------------- */
 
 hull_status session_new(session **out, module *m, const options *o)
     MUST_CHECK;

@@ -52,7 +52,7 @@ struct hull_session {
     uint64_t clock, version;
 };
 
-/* ---- new and free ------------------------------------------------------------------ */
+/* ---- new and free -------------------------------------------------------- */
 
 hull_status session_new(session **out, module *m, const options *o)
 {
@@ -126,7 +126,7 @@ void session_free(session *s)
     mem_free(s);
 }
 
-/* ---- inputs ------------------------------------------------------------------------------ */
+/* ---- inputs -------------------------------------------------------------- */
 
 static hull_status check_input(session *s, uint32_t i, const hull_tensor *t)
 {
@@ -176,7 +176,7 @@ static hull_status check_inputs(session *s, const hull_tensor *inputs,
     return HULL_OK;
 }
 
-/* ---- layouts --------------------------------------------------------------------------- */
+/* ---- layouts ------------------------------------------------------------- */
 
 static bool same_shape(const shape *a, const hull_tensor *t)
 {
@@ -414,7 +414,7 @@ static hull_status want_layout(layout **out, session *s,
     return want_slabs(s, *out);
 }
 
-/* ---- a run ---------------------------------------------------------------------------------- */
+/* ---- a run --------------------------------------------------------------- */
 
 static place cell_place(const session *s, const layout *l, val v, uint32_t d)
 {

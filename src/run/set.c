@@ -27,7 +27,7 @@ typedef struct filler {
     _Atomic(uint64_t) borrowed, copied, computed, shared;
 } filler;
 
-/* ---- groups --------------------------------------------------------------------- */
+/* ---- groups -------------------------------------------------------------- */
 
 static slot_group *group_new(const fill_unit *u)
 {
@@ -57,7 +57,7 @@ static void group_unref(slot_group *g)
     mem_free(g);
 }
 
-/* ---- one unit ---------------------------------------------------------------------- */
+/* ---- one unit ------------------------------------------------------------ */
 
 static const weight_entry *source_entry(const filler *f, const fill_source *s)
 {
@@ -207,7 +207,7 @@ static hull_status fill_computed(filler *f, const fill_unit *u, slot_group *g,
     return st != HULL_OK ? st : synced;
 }
 
-/* ---- release_weights: the caller's memory goes as soon as it was read -------------- */
+/* ---- release_weights: the caller's memory goes as soon as it was read ---- */
 
 static const weight_entry *releasable(const filler *f, const fill_source *s)
 {
@@ -323,7 +323,7 @@ static hull_status fill_one(void *user, size_t i)
     return st;
 }
 
-/* ---- the set ------------------------------------------------------------------------- */
+/* ---- the set ------------------------------------------------------------- */
 
 static hull_status set_new(filler *f)
 {

@@ -50,7 +50,7 @@ typedef struct frame {
     uint32_t depth;
 } frame;
 
-/* ---- load ----------------------------------------------------------------- */
+/* ---- load ---------------------------------------------------------------- */
 
 static void mark_body_reads(host_program *p, const region *r, uint32_t at);
 
@@ -125,7 +125,7 @@ void host_program_free(host_program *p)
     mem_free(p);
 }
 
-/* ---- plan ----------------------------------------------------------------- */
+/* ---- plan ---------------------------------------------------------------- */
 
 static hull_status bind_params(host_plan *pl, const graph *g,
                                const shape *params, uint32_t n)
@@ -333,7 +333,7 @@ void host_plan_free(host_plan *pl)
     mem_free(pl);
 }
 
-/* ---- run ------------------------------------------------------------------ */
+/* ---- run ----------------------------------------------------------------- */
 
 static tensor value_tensor(const frame *f, val v)
 {

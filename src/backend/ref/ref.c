@@ -70,7 +70,7 @@ static hull_status ref_lower(device *d, graph *g, const options *o)
     return HULL_OK;
 }
 
-/* ---- memory ---------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------- */
 
 static hull_status ref_buffer_new(device_buffer **out, device *d,
                                   uint64_t size)
@@ -120,7 +120,7 @@ static void *place_memory(place at)
     return at.buffer != NULL ? at.buffer->p + at.off : NULL;
 }
 
-/* ---- streams --------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------- */
 
 static hull_status ref_stream_new(stream **out, device *d)
 {
@@ -169,7 +169,7 @@ static hull_status ref_stream_sync(stream *s)
     return HULL_OK;
 }
 
-/* ---- programs -------------------------------------------------------------- */
+/* ---- programs ------------------------------------------------------------ */
 
 static void ref_program_free(program *p)
 {
