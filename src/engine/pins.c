@@ -9,7 +9,6 @@
  *           zero bytes up to a multiple of 8
  */
 #include "engine/engine.h"
-#include "ir/ir_private.h"
 
 #include <string.h>
 

@@ -439,6 +439,8 @@ node *graph_next(const graph *g, const node *n);
 void graph_remove_dead(graph *g);
 uint32_t graph_n_nodes(const graph *g);
 
+/* Computes numel, n_bytes and, when large, the digest. false: overflow. */
+bool literal_finish(literal *l);
 /* Finds or stores a large literal by its digest. */
 const literal *ir_pin(ir *m, const literal *l);
 const literal *ir_pinned(const ir *m, const digest *d); /* NULL when absent */

@@ -47,7 +47,5 @@ void region_unlink(node *n);
 str ir_str(ir *m, str s);
 /* ir_fail(m, fail(...)) for "out of memory". */
 hull_status ir_oom(ir *m, size_t size);
-/* Computes numel, n_bytes and, when large, the digest. false: overflow. */
-bool literal_finish(literal *l);
 
 #endif
