@@ -54,9 +54,12 @@ static str value_text(front *f, const weight_entry *w, const void *data,
         buf_puts(&b, ", ...");
     if (w->rank)
         buf_putc(&b, ']');
+    hull_status st = buf_status(&b);
     char *p = arena_strndup(&f->m->a, b.p ? b.p : "", b.n);
-    if (p)
+    if (st == HULL_OK && p)
         out = (str){p, b.n};
+    else
+        (void)ir_fail(f->m, st != HULL_OK ? st : fail_oom(b.n));
     buf_fini(&b);
     return out;
 }

@@ -29,20 +29,31 @@ static str keep_str(onnx *o, str s)
     return (str){p, s.n};
 }
 
+/* What was written, in the ir's arena; frees b. */
+static str keep_buf(onnx *o, buf *b)
+{
+    hull_status st = buf_status(b);
+    str out = {"", 0};
+
+    if (st == HULL_OK)
+        out = keep_str(o, buf_view(b));
+    else
+        (void)ir_fail(o->f->m, st);
+    buf_fini(b);
+    return out;
+}
+
 /* "<prefix><name>", in the ir's arena. */
 static str prefixed(onnx *o, str prefix, str name)
 {
     buf b;
-    str out;
 
     if (prefix.n == 0)
         return name;
     buf_init(&b, 1 << 20);
     buf_str(&b, prefix);
     buf_str(&b, name);
-    out = keep_str(o, buf_view(&b));
-    buf_fini(&b);
-    return out;
+    return keep_buf(o, &b);
 }
 
 static hull_status define(onnx *o, str name, val v)
@@ -66,8 +77,12 @@ static hull_status look_up(onnx *o, str name, val *out)
             *out = 0;
             return HULL_OK;
         }
-        if (*out == 0)
-            *out = front_weight(o->f, prefixed(o, s->prefix, name));
+        if (*out == 0) {
+            str full = prefixed(o, s->prefix, name);
+
+            TRY(ir_status(o->f->m));
+            *out = front_weight(o->f, full);
+        }
         return ir_status(o->f->m);
     }
     return fail(HULL_EFORMAT, "value '%.*s' is used but not defined before",
@@ -112,9 +127,8 @@ static hull_status dim_name(onnx *o, str param, dim *out)
     buf b;
     buf_init(&b, 256);
     buf_printf(&b, "%s_%016" PRIx64, text, hash64(param.p, param.n));
-    *out = dim_sym(o->f->m, keep_str(o, buf_view(&b)));
-    buf_fini(&b);
-    return HULL_OK;
+    *out = dim_sym(o->f->m, keep_buf(o, &b));
+    return ir_status(o->f->m);
 }
 
 hull_status onnx_value_type(onnx *o, const onnx_value *v, type *out)
@@ -375,9 +389,7 @@ static str inner_prefix(onnx *o, const onnx_node *n, const char *part)
     buf_putc(&b, '/');
     if (part)
         buf_printf(&b, "%s/", part);
-    str out = keep_str(o, buf_view(&b));
-    buf_fini(&b);
-    return out;
+    return keep_buf(o, &b);
 }
 
 static hull_status enter(onnx *o, onnx_scope *inner)
@@ -507,10 +519,12 @@ static hull_status open_stored(onnx *o, const onnx_graph *g, bool main)
         if (name.n == 0)
             return fail(HULL_EFORMAT, "an initializer has no name");
         TRY(define(o, name, 0));
-        if (!main)
-            TRY(onnx_tensor_add(o->f->fm->native,
-                                prefixed(o, o->scope->prefix, name),
-                                g->initializers[i], 0, o->dir, false));
+        if (main)
+            continue;
+        str full = prefixed(o, o->scope->prefix, name);
+        TRY(ir_status(o->f->m));
+        TRY(onnx_tensor_add(o->f->fm->native, full, g->initializers[i], 0,
+                            o->dir, false));
     }
     return HULL_OK;
 }
@@ -645,8 +659,7 @@ static hull_status set_producer(onnx *o)
     if (o->model.producer.n && o->model.producer_version.n)
         buf_putc(&b, ' ');
     buf_str(&b, o->model.producer_version);
-    o->f->fm->producer = keep_str(o, buf_view(&b));
-    buf_fini(&b);
+    o->f->fm->producer = keep_buf(o, &b);
     return ir_status(o->f->m);
 }
 

@@ -195,7 +195,7 @@ str onnx_str(onnx_call *c, const char *name, const char *def);
 hull_status onnx_ints(onnx_call *c, const char *name, int64_t *out,
                       uint32_t max, uint32_t *out_n) MUST_CHECK;
 bool onnx_has(const onnx_call *c, const char *name);
-double onnx_f32(float v);
+double onnx_f32(onnx_call *c, float v);
 /* Integers from an attribute or, where the attribute is absent, operand i. */
 hull_status onnx_ints_at(onnx_call *c, const char *name, uint32_t i,
                          int64_t *out, uint32_t max, uint32_t *out_n)

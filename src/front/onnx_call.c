@@ -60,15 +60,18 @@ int64_t onnx_int(onnx_call *c, const char *name, int64_t def)
     return a->i;
 }
 
-double onnx_f32(float v)
+double onnx_f32(onnx_call *c, float v)
 {
     buf b;
-    double out = (double)v;
+    double out = 0;
 
     buf_init(&b, 64);
     buf_f32(&b, v);
-    if (buf_status(&b) != HULL_OK || !str_to_f64(&out, buf_view(&b)))
-        out = (double)v;
+    hull_status st = buf_status(&b);
+    if (st == HULL_OK && !str_to_f64(&out, buf_view(&b)))
+        st = fail(HULL_EINTERNAL, "float text '%s' does not read back", b.p);
+    if (st != HULL_OK)
+        (void)ir_fail(c->m, st);
     buf_fini(&b);
     return out;
 }
@@ -82,7 +85,7 @@ double onnx_float(onnx_call *c, const char *name, double def)
     hull_status st = want_type(a, ONNX_FLOAT, "a float");
     if (st != HULL_OK)
         (void)ir_fail(c->m, st);
-    return onnx_f32(a->f);
+    return onnx_f32(c, a->f);
 }
 
 str onnx_str(onnx_call *c, const char *name, const char *def)

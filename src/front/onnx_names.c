@@ -355,6 +355,9 @@ static void name_tie(onnx *o, const onnx_node *n, str have)
     buf_init(&b, 1 << 16);
     buf_str(&b, path);
     buf_str(&b, role);
+    hull_status st = buf_status(&b);
+    if (st != HULL_OK)
+        (void)ir_fail(o->f->m, st);
     str other = buf_view(&b);
     const target *t = target_named(o, other);
     uint32_t at = 0;
@@ -411,8 +414,11 @@ static str path_of(front *f, str node_name)
         buf_str(&b, add);
         before = part;
     }
+    hull_status st = buf_status(&b);
     char *p = arena_strndup(&f->m->a, b.p ? b.p : "", b.n);
     str out = {p ? p : "", p ? b.n : 0};
+    if (st != HULL_OK || !p)
+        (void)ir_fail(f->m, st != HULL_OK ? st : fail_oom(b.n));
     buf_fini(&b);
     return out;
 }
@@ -483,7 +489,9 @@ static hull_status names_matmul(onnx *o, const onnx_node *n, str path)
     buf_init(&b, 1 << 16);
     buf_str(&b, path);
     buf_puts(&b, ".weight");
-    st = recipe_transpose(o->f, n->in[1], buf_view(&b), 0);
+    st = buf_status(&b);
+    if (st == HULL_OK)
+        st = recipe_transpose(o->f, n->in[1], buf_view(&b), TIER_NAMED);
     buf_fini(&b);
     return st;
 }
@@ -502,7 +510,9 @@ static hull_status names_pointwise(onnx *o, const onnx_node *n, str path)
         buf_init(&b, 1 << 16);
         buf_str(&b, path);
         buf_puts(&b, ".*");
-        st = recipe_reshape(o->f, n->in[i], buf_view(&b), TIER_ANY);
+        st = buf_status(&b);
+        if (st == HULL_OK)
+            st = recipe_reshape(o->f, n->in[i], buf_view(&b), TIER_ANY);
         buf_fini(&b);
     }
     return st;

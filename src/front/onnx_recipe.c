@@ -28,6 +28,20 @@ static str keep(front *f, str s)
     return (str){p, s.n};
 }
 
+/* What was written, in the recipes' arena; frees b. */
+static str keep_buf(front *f, buf *b)
+{
+    hull_status st = buf_status(b);
+    str out = {"", 0};
+
+    if (st == HULL_OK)
+        out = keep(f, buf_view(b));
+    else
+        (void)ir_fail(f->fm->recipes, st);
+    buf_fini(b);
+    return out;
+}
+
 static val leaf(front *f, graph *g, str name, hull_dtype dt, const dim *d,
                 uint32_t rank)
 {
@@ -199,9 +213,7 @@ static str join(front *f, str parent, str child, const char *role)
         buf_putc(&b, '.');
     buf_str(&b, child);
     buf_puts(&b, role);
-    str out = keep(f, buf_view(&b));
-    buf_fini(&b);
-    return out;
+    return keep_buf(f, &b);
 }
 
 /* Both tensors of one convolution with the batch norm <parent>.<child>; the
@@ -241,8 +253,7 @@ static void add_candidate(front *f, candidates *c, str stem, str number,
     buf_init(&b, 1 << 16);
     buf_str(&b, stem);
     buf_str(&b, number);
-    str name = keep(f, buf_view(&b));
-    buf_fini(&b);
+    str name = keep_buf(f, &b);
     bool known = name.n == 0 || str_eq(name, last) ||
                  c->n == COUNT_OF(c->names);
     for (uint32_t i = 0; i < c->n && !known; i++)
@@ -277,8 +288,7 @@ static void conventional(front *f, str last, candidates *c)
         buf_put(&b, last.p, i);
         buf_puts(&b, "bn");
         buf_put(&b, last.p + i + 4, last.n - i - 4);
-        add_candidate(f, c, buf_view(&b), none, last);
-        buf_fini(&b);
+        add_candidate(f, c, keep_buf(f, &b), none, last);
         break;
     }
     add_candidate(f, c, str_of("bn"), number, last);
@@ -339,9 +349,7 @@ static str rnn_leaf(front *f, const rnn_names *r, const char *role,
     buf_str(&b, r->path);
     buf_printf(&b, "%s%s_l%" PRIu64 "%s", r->path.n ? "." : "", role, r->layer,
                direction ? "_reverse" : "");
-    str out = keep(f, buf_view(&b));
-    buf_fini(&b);
-    return out;
+    return keep_buf(f, &b);
 }
 
 /* Blocks of rows of x in ONNX's order: torch has ifgo and rzn, ONNX iofc and

@@ -78,8 +78,8 @@ hull_status onnx_constant(onnx_call *c)
     buf_str(&b, prefix);
     buf_str(&b, name);
     str full = buf_view(&b);
-    hull_status st = HULL_OK;
-    if (!weights_find(native, full)) {
+    hull_status st = buf_status(&b);
+    if (st == HULL_OK && !weights_find(native, full)) {
         if (a->type == ONNX_TENSOR)
             st = onnx_tensor_add(native, full, a->t, 0, c->o->dir, true);
         else

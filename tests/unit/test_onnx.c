@@ -722,6 +722,35 @@ static void test_malformed_values(void **state)
     must_refuse(&m, HULL_EFORMAT, "no output");
 }
 
+/* Whatever allocation fails, the import says so and leaves nothing behind. */
+static void test_out_of_memory(void **state)
+{
+    char path[64];
+    maker m = model_of(13, shape_2x3, 2);
+    int64_t live = 0;
+    hull_status st = HULL_ENOMEM;
+
+    (void)state;
+    put_if(&m);
+    maker_write(&m, path);
+    live = mem_live();
+    for (uint64_t n = 1; st != HULL_OK && n < 100000; n++) {
+        front_model *fm = NULL;
+
+        mem_fail_at(n, false);
+        st = front_import(&fm, path, NULL);
+        mem_fail_at(0, false);
+        if (st != HULL_OK && st != HULL_ENOMEM)
+            print_message("allocation %d: %s\n", (int)n, error_text());
+        if (st != HULL_OK)
+            assert_int_equal(st, HULL_ENOMEM);
+        front_free(fm);
+        assert_int_equal(mem_live(), live);
+    }
+    assert_int_equal(st, HULL_OK);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -748,6 +777,7 @@ int main(void)
         cmocka_unit_test(test_nested_graphs),
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_malformed_values),
+        cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
