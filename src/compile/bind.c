@@ -20,6 +20,7 @@ typedef struct binder {
     spelling spell;
     problems problems;
     bool *used;          /* per tensor of w */
+    bool narrow;
 } binder;
 
 /* Prefixes that wrappers put in front of every name. */
@@ -126,6 +127,12 @@ static void choose_spelling(binder *bd)
 
 /* ---- one hole ------------------------------------------------------------ */
 
+static bool may_become(const binder *bd, hull_dtype from, hull_dtype to)
+{
+    return from == to || dtype_widens(from, to) ||
+           (bd->narrow && dtype_is_float(from) && dtype_is_float(to));
+}
+
 /* The tensor has the hole's shape and a dtype that may become the hole's. */
 static bool entry_fits(binder *bd, const plan_hole *h, const weight_entry *e)
 {
@@ -134,10 +141,7 @@ static bool entry_fits(binder *bd, const plan_hole *h, const weight_entry *e)
         wrong(bd, PROBLEM_SHAPE, e, h->dtype, h->rank, h->shape);
         return false;
     }
-    if (e->dtype == h->dtype || dtype_widens(e->dtype, h->dtype))
-        return true;
-    if (option_on(bd->bo->o, OPT_narrow) && dtype_is_float(e->dtype) &&
-        dtype_is_float(h->dtype))
+    if (may_become(bd, e->dtype, h->dtype))
         return true;
     wrong(bd, PROBLEM_DTYPE, e, h->dtype, h->rank, h->shape);
     return false;
@@ -237,7 +241,7 @@ static hull_status find_candidates(binder *bd, candidates *out,
         while (out->n < MAX_CANDIDATES &&
                recipe_segment(h->recipes[i], &bd->spell, &at, &segment)) {
             graph *g = recipe_expand(bd->b->recipes, h->recipes[i], segment,
-                                     &bd->spell);
+                                     &bd->spell, bd->narrow);
 
             TRY(ir_status(bd->b->recipes));
             if (g != NULL)
@@ -418,7 +422,7 @@ static bool report_leaf(binder *bd, const graph *recipe, const node *leaf,
     if (e->rank != t->rank ||
         memcmp(e->shape, t->dims, t->rank * sizeof *t->dims) != 0)
         kind = PROBLEM_SHAPE;
-    else if (e->dtype == t->dtype || dtype_widens(e->dtype, t->dtype))
+    else if (may_become(bd, e->dtype, t->dtype))
         return false;
     if (!problem_has(&bd->problems, kind, name))
         wrong(bd, kind, e, t->dtype, t->rank, t->dims);
@@ -454,6 +458,25 @@ static hull_status add_checkpoint(binding *b, weights *w, uint32_t *out_index)
     return HULL_OK;
 }
 
+static bool has_bytes(const weights *w, const weight_entry *e)
+{
+    const weight_storage *s = e != NULL ? weights_storage(w, e) : NULL;
+
+    return s != NULL && !s->absent && (s->memory == NULL || s->release != NULL);
+}
+
+/* The caller's memory is there during one call, or until it is released. */
+static bool can_read_again(const weights *w, const bound_hole *bh)
+{
+    if (bh->kind == BOUND_ENTRY)
+        return has_bytes(w, bh->entry);
+    for (const node *n = bh->recipe->body->first; n != NULL; n = n->next)
+        if (n->op == OP_weight &&
+            !has_bytes(w, weights_find(w, attr_str(n, "name"))))
+            return false;
+    return true;
+}
+
 /* What the current weight set binds the hole to, in its own checkpoint. */
 static hull_status bind_previous(binder *bd, bound_hole *bh, uint32_t hole)
 {
@@ -464,6 +487,12 @@ static hull_status bind_previous(binder *bd, bound_hole *bh, uint32_t hole)
     *bh = *old;
     if (old->kind == BOUND_KEPT || old->kind == BOUND_NONE)
         return HULL_OK;
+    if (!can_read_again(from->w[old->source], old)) {
+        problem_add(&bd->problems, PROBLEM_MISSING,
+                    "'%.*s' (the memory that its value came from is no longer "
+                    "ours to read)", STR_ARG(bd->p->holes[hole].name));
+        return HULL_OK;
+    }
     TRY(add_checkpoint(bd->b, from->w[old->source], &bh->source));
     if (old->kind != BOUND_RECIPE)
         return HULL_OK;
@@ -560,7 +589,8 @@ static hull_status find_unexpected(binder *bd)
 hull_status bind_weights(binding **out, const plan *p, weights *w,
                          const bind_options *bo)
 {
-    binder bd = {.p = p, .w = w, .bo = bo, .spell = {.w = w}};
+    binder bd = {.p = p, .w = w, .bo = bo, .spell = {.w = w},
+                 .narrow = option_on(bo->o, OPT_narrow)};
     hull_status st = HULL_OK;
     uint32_t first;
 
@@ -638,4 +668,24 @@ hull_status plan_add_unread(plan *p, const binding *b)
     p->unread = all;
     p->n_unread += b->n_unread;
     return ir_status(p->m);
+}
+
+hull_status binding_value(void *dst, const plan *p, const binding *b,
+                          const plan_hole *h)
+{
+    const bound_hole *bh = &b->holes[h - p->holes];
+
+    switch (bh->kind) {
+    case BOUND_ENTRY:
+        return weights_read(b->w[bh->source], bh->entry, dst);
+    case BOUND_RECIPE:
+        return recipe_eval(dst, bh->recipe, b->w[bh->source]);
+    case BOUND_KEPT:
+        memcpy(dst, h->kept_value, h->n_bytes);
+        return HULL_OK;
+    case BOUND_NONE:
+        break;
+    }
+    return fail(HULL_EINTERNAL, "hole '%.*s' is not bound",
+                STR_ARG(h->name));
 }

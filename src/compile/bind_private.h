@@ -38,11 +38,11 @@ typedef struct spelling {
 } spelling;
 const weight_entry *spelling_find(const spelling *s, str name);
 
-/* The recipe over the checkpoint's names, '*' replaced by segment, casts put
- * where a leaf's dtype is narrower than declared; NULL when a leaf is absent or
- * has another shape. `to` holds the graph. */
+/* The recipe over the checkpoint's names, '*' replaced by segment, with casts
+ * where a leaf is narrower than declared, or wider with narrow; NULL when a leaf
+ * is absent or has another shape. `to` holds the graph. */
 graph *recipe_expand(ir *to, const graph *recipe, str segment,
-                     const spelling *s);
+                     const spelling *s, bool narrow);
 /* The i-th segment for which the first '*' leaf of the recipe exists; false
  * past the last one. A recipe without '*' has one segment, "". */
 bool recipe_segment(const graph *recipe, const spelling *s, size_t *io_at,

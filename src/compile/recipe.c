@@ -149,7 +149,8 @@ const weight_entry *recipe_leaf(char name[RECIPE_NAME_MAX], const node *leaf,
 
 /* A leaf under the checkpoint's own name and dtype, widened where needed. */
 static bool expand_leaf(graph *to, const graph *recipe, const node *leaf,
-                        str segment, const spelling *s, val *map)
+                        str segment, const spelling *s, bool narrow,
+                        val *map)
 {
     const type *want = graph_type(recipe, leaf->out[0]);
     const weight_entry *e;
@@ -158,8 +159,10 @@ static bool expand_leaf(graph *to, const graph *recipe, const node *leaf,
     type t;
 
     e = recipe_leaf(name, leaf, segment, s);
-    if (e == NULL || !same_shape(e, want) ||
-        (e->dtype != want->dtype && !dtype_widens(e->dtype, want->dtype)))
+    if (e == NULL || !same_shape(e, want))
+        return false;
+    if (e->dtype != want->dtype && !dtype_widens(e->dtype, want->dtype) &&
+        !(narrow && dtype_is_float(e->dtype) && dtype_is_float(want->dtype)))
         return false;
     t = type_tensor(to->m, e->dtype, want->dims, want->rank);
     v = op_weight(to, e->name, &t);
@@ -168,7 +171,7 @@ static bool expand_leaf(graph *to, const graph *recipe, const node *leaf,
 }
 
 graph *recipe_expand(ir *to, const graph *recipe, str segment,
-                     const spelling *s)
+                     const spelling *s, bool narrow)
 {
     char name[32];
     graph *g;
@@ -185,7 +188,7 @@ graph *recipe_expand(ir *to, const graph *recipe, str segment,
     }
     for (const node *n = recipe->body->first; ok && n != NULL; n = n->next) {
         if (n->op == OP_weight)
-            ok = expand_leaf(g, recipe, n, segment, s, map);
+            ok = expand_leaf(g, recipe, n, segment, s, narrow, map);
         else
             graph_copy_node(g, recipe, n, map);
     }

@@ -10,6 +10,7 @@
 #include "run/run.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* ---- what the fill plan depends on --------------------------------------- */
@@ -334,6 +335,33 @@ static uint32_t count_reads(composer *c, uint32_t id, uint32_t *parent)
     return n_reads;
 }
 
+/* Everything but the names of the sources and the checkpoints they are in. */
+static hull_status unit_identity(fill_unit *u, const graph *g)
+{
+    hull_status st;
+    digester d;
+    buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    graph_print(&text, g);
+    st = buf_status(&text);
+    if (st == HULL_OK) {
+        str rest;
+
+        str_split(buf_view(&text), '(', &rest); /* not the graph's name */
+        digest_begin(&d);
+        sign_u64(&d, u->block);
+        sign_u64(&d, u->n_slots);
+        digest_update(&d, u->slots, u->n_slots * sizeof *u->slots);
+        for (uint32_t i = 0; i < u->n_sources; i++)
+            sign_u64(&d, (uint64_t)u->sources[i].kept);
+        sign_str(&d, rest);
+        digest_end(&d, &u->id);
+    }
+    buf_fini(&text);
+    return st;
+}
+
 static hull_status make_unit(composer *c, uint32_t id, uint32_t *parent)
 {
     fill_unit *u = &c->fp->units[c->fp->n_units];
@@ -348,7 +376,8 @@ static hull_status make_unit(composer *c, uint32_t id, uint32_t *parent)
     for (uint32_t i = 0; i < n_results; i++)
         n_slots += find_root(parent, i) == id;
     n_reads -= n_results - n_slots;
-    *u = (fill_unit){.block = c->block_index};
+    *u = (fill_unit){.block = c->block_index,
+                     .first_source = c->fp->n_sources};
     u->d = devices_find(c->ds, c->block->backend);
     u->slots = arena_array(a, n_slots, sizeof *u->slots);
     u->slot_bytes = arena_array(a, n_slots, sizeof *u->slot_bytes);
@@ -371,9 +400,11 @@ static hull_status make_unit(composer *c, uint32_t id, uint32_t *parent)
         TRY_OUT(ir_status(c->fp->m));
     TRY_OUT(unit_graph(c, u, id, parent, to, map));
     u->identity = unit_is_identity(c, u);
+    TRY_OUT(unit_identity(u, to));
     if (!u->identity)
         TRY_OUT(u->d->be->program_load(&u->prog, u->d, to));
     c->fp->n_units++;
+    c->fp->n_sources += u->n_sources;
 out:
     mem_free(map);
     return st;
@@ -406,6 +437,7 @@ hull_status fill_plan_make(fill_plan **out, const plan *p, const binding *b,
     c.fp = mem_calloc(1, sizeof *c.fp);
     if (c.fp == NULL)
         return fail_oom(sizeof *c.fp);
+    atomic_init(&c.fp->refs, 1);
     TRY_OUT(binding_signature(&c.fp->signature, p, b));
     TRY_OUT(ir_new(&c.fp->m));
     for (uint32_t i = 0; i < p->n_blocks; i++)
@@ -428,13 +460,19 @@ hull_status fill_plan_make(fill_plan **out, const plan *p, const binding *b,
 out:
     ir_free(c.work);
     strmap_fini(&c.leaves);
-    fill_plan_free(c.fp);
+    fill_plan_unref(c.fp);
     return st;
 }
 
-void fill_plan_free(fill_plan *fp)
+fill_plan *fill_plan_ref(fill_plan *fp)
 {
-    if (fp == NULL)
+    atomic_fetch_add(&fp->refs, 1);
+    return fp;
+}
+
+void fill_plan_unref(fill_plan *fp)
+{
+    if (fp == NULL || atomic_fetch_sub(&fp->refs, 1) != 1)
         return;
     for (uint32_t i = 0; i < fp->n_units; i++)
         if (fp->units[i].prog != NULL)

@@ -234,7 +234,7 @@ void module_unref(module *m)
     stop_reclaimer(m);
     drop(m, m->current);
     drop(m, m->previous);
-    fill_plan_free(m->fill);
+    fill_plan_unref(m->fill);
     for (uint32_t i = 0; m->mains != NULL && i < m->plan->n_blocks; i++)
         if (m->mains[i] != NULL)
             module_device(m, i)->be->program_free(m->mains[i]);

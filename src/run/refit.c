@@ -19,7 +19,7 @@ static hull_status want_fill_plan(module *m, const binding *b)
     if (m->fill != NULL && digest_eq(&signature, &m->fill->signature))
         return HULL_OK;
     TRY(fill_plan_make(&made, m->plan, b, &m->devices));
-    fill_plan_free(m->fill);
+    fill_plan_unref(m->fill);
     m->fill = made;
     return HULL_OK;
 }

@@ -38,24 +38,29 @@ typedef struct fill_unit {
     uint32_t n_slots;
     fill_source *sources; /* parameters of the program, in order */
     uint32_t n_sources;
+    uint32_t first_source; /* its number among those of all units */
     bool identity;       /* one slot, its one source unchanged */
     device *d;
     program *prog;       /* NULL for an identity */
+    digest id;           /* units with equal ids make the same slots of the
+                          * same bytes, whatever the checkpoint calls them */
 } fill_unit;
 
 /* All units of a module for one way of binding: which recipes over which names,
  * dtypes and checkpoints. The module keeps it while that stays the same. */
 typedef struct fill_plan {
+    _Atomic(uint32_t) refs;
     digest signature;
     ir *m;
     fill_unit *units;    /* in m's arena */
-    uint32_t n_units;
+    uint32_t n_units, n_sources;
     uint64_t bytes;      /* of all slots */
 } fill_plan;
 
 hull_status fill_plan_make(fill_plan **out, const plan *p, const binding *b,
                            const devices *ds) MUST_CHECK;
-void fill_plan_free(fill_plan *fp);
+fill_plan *fill_plan_ref(fill_plan *fp);
+void fill_plan_unref(fill_plan *fp);
 /* What a fill plan depends on. Equal signatures: the plan can be reused. */
 hull_status binding_signature(digest *out, const plan *p, const binding *b)
     MUST_CHECK;
@@ -80,7 +85,8 @@ typedef struct source_stamp {
 struct weight_set {
     _Atomic(uint32_t) refs;
     uint64_t version;
-    digest signature;    /* of the fill plan that its groups belong to */
+    fill_plan *fill;     /* whose units the groups are; NULL: slots that were
+                          * loaded without their sources */
     slot_group **groups; /* per unit */
     uint32_t n_groups;
     source_stamp *stamps; /* per source of each unit, in order */
@@ -94,7 +100,7 @@ struct weight_set {
 /* Fills a new set. Units whose sources have the same identity as in `current`
  * (may be NULL) are shared with it. Takes b in every case. The report's
  * counters are added to. */
-hull_status set_fill(weight_set **out, const plan *p, const fill_plan *fp,
+hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
                      binding *b, const weight_set *current,
                      const devices *ds, const options *o,
                      hull_refit_report *report) MUST_CHECK;

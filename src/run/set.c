@@ -15,12 +15,11 @@
 
 typedef struct filler {
     const plan *p;
-    const fill_plan *fp;
+    fill_plan *fp;
     const binding *b;
     const devices *ds;
     const weight_set *current;
     weight_set *set;
-    uint32_t *first_stamp; /* per unit: where its stamps begin */
     bool borrow;
     _Atomic(uint32_t) *readers; /* release_weights: per storage of b->w[0] */
     _Atomic(uint64_t) read, written, shared_bytes;
@@ -253,29 +252,46 @@ static void release_sources(filler *f, const fill_unit *u,
     }
 }
 
-/* Every source is where it was when the current set was filled. */
-static bool same_sources(const filler *f, uint32_t unit)
+/* The unit of the current set that makes the same slots in the same way;
+ * NULL = none. In a partial refit other units may come before it. */
+static const fill_unit *same_unit(const filler *f, uint32_t unit)
 {
-    const fill_unit *u = &f->fp->units[unit];
-    uint32_t at = f->first_stamp[unit];
+    const fill_plan *old = f->current != NULL ? f->current->fill : NULL;
+    const digest *id = &f->fp->units[unit].id;
 
-    if (f->current == NULL ||
-        !digest_eq(&f->current->signature, &f->fp->signature))
-        return false;
-    if (f->borrow != (f->current->groups[unit]->borrowed != NULL) &&
-        u->identity)
-        return false;
+    if (old == NULL)
+        return NULL;
+    if (unit < old->n_units && digest_eq(&old->units[unit].id, id))
+        return &old->units[unit];
+    for (uint32_t i = 0; i < old->n_units; i++)
+        if (digest_eq(&old->units[i].id, id))
+            return &old->units[i];
+    return NULL;
+}
+
+/* The current set's group for the unit, when every source is where it was
+ * when that set was filled; NULL = fill anew. */
+static slot_group *same_sources(const filler *f, uint32_t unit)
+{
+    const fill_unit *u = &f->fp->units[unit], *old = same_unit(f, unit);
+    slot_group *g;
+
+    if (old == NULL)
+        return NULL;
+    g = f->current->groups[old - f->current->fill->units];
+    if (f->borrow != (g->borrowed != NULL) && u->identity)
+        return NULL;
     for (uint32_t i = 0; i < u->n_sources; i++) {
-        const source_stamp *a = &f->set->stamps[at + i];
-        const source_stamp *b = &f->current->stamps[at + i];
+        const source_stamp *a = &f->set->stamps[u->first_source + i];
+        const source_stamp *b = &f->current->stamps[old->first_source + i];
 
         if (u->sources[i].kept >= 0)
             continue;
         if (!a->known || !b->known || !file_id_eq(&a->id.file, &b->id.file) ||
             a->id.off != b->id.off || a->id.len != b->id.len)
-            return false;
+            return NULL;
     }
-    return true;
+    return g;
 }
 
 static void stamp_sources(filler *f, uint32_t unit)
@@ -283,7 +299,7 @@ static void stamp_sources(filler *f, uint32_t unit)
     const fill_unit *u = &f->fp->units[unit];
 
     for (uint32_t i = 0; i < u->n_sources; i++) {
-        source_stamp *s = &f->set->stamps[f->first_stamp[unit] + i];
+        source_stamp *s = &f->set->stamps[u->first_source + i];
         const weight_entry *e = source_entry(f, &u->sources[i]);
 
         s->known = e != NULL &&
@@ -300,8 +316,8 @@ static hull_status fill_one(void *user, size_t i)
     hull_status st;
 
     stamp_sources(f, (uint32_t)i);
-    if (same_sources(f, (uint32_t)i)) {
-        g = f->current->groups[i];
+    g = same_sources(f, (uint32_t)i);
+    if (g != NULL) {
         atomic_fetch_add(&g->refs, 1);
         f->set->groups[i] = g;
         f->shared += g->n_slots;
@@ -328,24 +344,19 @@ static hull_status fill_one(void *user, size_t i)
 static hull_status set_new(filler *f)
 {
     weight_set *s = mem_calloc(1, sizeof *s);
-    uint32_t stamps = 0;
+    uint32_t stamps = f->fp->n_sources;
 
     if (s == NULL)
         return fail_oom(sizeof *s);
     f->set = s;
     atomic_init(&s->refs, 1);
-    s->signature = f->fp->signature;
-    f->first_stamp = mem_calloc(f->fp->n_units + 1, sizeof *f->first_stamp);
+    s->fill = fill_plan_ref(f->fp);
     s->groups = mem_calloc(f->fp->n_units + 1, sizeof(*s->groups));
     s->block_slots = mem_calloc(f->p->n_blocks + 1, sizeof(*s->block_slots));
-    if (f->first_stamp == NULL || s->groups == NULL || s->block_slots == NULL)
+    if (s->groups == NULL || s->block_slots == NULL)
         return fail_oom(f->fp->n_units * sizeof *s->groups);
     s->n_groups = f->fp->n_units;
     s->n_blocks = f->p->n_blocks;
-    for (uint32_t i = 0; i < f->fp->n_units; i++) {
-        f->first_stamp[i] = stamps;
-        stamps += f->fp->units[i].n_sources;
-    }
     s->stamps = mem_calloc(stamps + 1, sizeof *s->stamps);
     s->label = mem_strndup(weights_label(f->b->w[0]),
                            strlen(weights_label(f->b->w[0])));
@@ -392,7 +403,7 @@ static void add_to_report(const filler *f, hull_refit_report *r)
     r->kept += f->b->n_kept;
 }
 
-hull_status set_fill(weight_set **out, const plan *p, const fill_plan *fp,
+hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
                      binding *b, const weight_set *current,
                      const devices *ds, const options *o,
                      hull_refit_report *report)
@@ -420,7 +431,6 @@ hull_status set_fill(weight_set **out, const plan *p, const fill_plan *fp,
 out:
     set_free(f.set);
     binding_free(b);
-    mem_free(f.first_stamp);
     mem_free(f.readers);
     return st;
 }
@@ -462,6 +472,7 @@ void set_free(weight_set *s)
     mem_free(s->block_slots);
     mem_free(s->stamps);
     mem_free(s->label);
+    fill_plan_unref(s->fill);
     binding_free(s->bound);
     mem_free(s);
 }

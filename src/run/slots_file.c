@@ -314,7 +314,7 @@ static void stamp(source_stamp *s, const binding *b, const fill_source *from)
 }
 
 /* Group by unit, as a refit would have made them. */
-static hull_status read_units(slots_reader *r, const fill_plan *fp,
+static hull_status read_units(slots_reader *r, fill_plan *fp,
                               const binding *b)
 {
     uint32_t at = 0;
@@ -326,7 +326,7 @@ static hull_status read_units(slots_reader *r, const fill_plan *fp,
         for (uint32_t k = 0; k < u->n_sources; k++)
             stamp(&r->set->stamps[at++], b, &u->sources[k]);
     }
-    r->set->signature = fp->signature;
+    r->set->fill = fill_plan_ref(fp);
     return HULL_OK;
 }
 
@@ -334,15 +334,13 @@ static hull_status set_new(slots_reader *r, const fill_plan *fp)
 {
     const plan *p = r->m->plan;
     uint32_t n = fp != NULL ? fp->n_units : p->n_blocks;
-    size_t stamps = 0;
+    size_t stamps = fp != NULL ? fp->n_sources : 0;
     weight_set *s = mem_calloc(1, sizeof *s);
 
     r->set = s;
     if (s == NULL)
         return fail_oom(sizeof *s);
     atomic_init(&s->refs, 1);
-    for (uint32_t i = 0; fp != NULL && i < n; i++)
-        stamps += fp->units[i].n_sources;
     s->groups = mem_calloc(n + 1, sizeof(*s->groups));
     s->stamps = mem_calloc(stamps + 1, sizeof *s->stamps);
     s->block_slots = mem_calloc(p->n_blocks + 1, sizeof(*s->block_slots));
@@ -357,7 +355,7 @@ static hull_status set_new(slots_reader *r, const fill_plan *fp)
     return HULL_OK;
 }
 
-static hull_status read_set(slots_reader *r, json_t *top, const fill_plan *fp,
+static hull_status read_set(slots_reader *r, json_t *top, fill_plan *fp,
                             const binding *b)
 {
     str label;
@@ -400,7 +398,7 @@ hull_status slots_read(weight_set **out, container *c, module *m, weights *w,
     *out = r.set;
     r.set = NULL;
 out:
-    fill_plan_free(fp);
+    fill_plan_unref(fp);
     json_free(top);
     set_free(r.set);
     binding_free(b);
