@@ -388,7 +388,7 @@ static hull_status read_recipes(plan_reader *r, plan_hole *h, json_t *row)
         uint32_t number, tier;
 
         TRY(json_want_u32(&number, v, "graph", HOLES_MAX, MODULE_WHAT));
-        TRY(json_want_u32(&tier, v, "tier", 1, MODULE_WHAT));
+        TRY(json_want_u32(&tier, v, "tier", UINT8_MAX, MODULE_WHAT));
         if (number >= r->p->recipes->n_graphs)
             return fail(HULL_EFORMAT, "hole '%.*s' has recipe %u, there are "
                         "%u", STR_ARG(h->name), number,
@@ -719,7 +719,7 @@ static hull_status check_main(const plan *p, uint32_t n_inputs,
     uint32_t n = 0;
 
     if (g->body->n_params != n_inputs || g->body->n_results != n_outputs ||
-        g->n_states != 0)
+        g->n_states > n_inputs || g->n_states > n_outputs)
         return fail(HULL_EFORMAT, "main has %u parameters, %u results and %u "
                     "states; the module names %u inputs and %u outputs",
                     g->body->n_params, g->body->n_results, g->n_states,
