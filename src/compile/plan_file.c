@@ -13,6 +13,7 @@
 
 #define MODULE_WHAT "section 'module'"
 #define HOLES_MAX (1u << 24)
+#define TIER_MAX 15
 
 /* ---- writing ------------------------------------------------------------- */
 
@@ -388,7 +389,7 @@ static hull_status read_recipes(plan_reader *r, plan_hole *h, json_t *row)
         uint32_t number, tier;
 
         TRY(json_want_u32(&number, v, "graph", HOLES_MAX, MODULE_WHAT));
-        TRY(json_want_u32(&tier, v, "tier", UINT8_MAX, MODULE_WHAT));
+        TRY(json_want_u32(&tier, v, "tier", TIER_MAX, MODULE_WHAT));
         if (number >= r->p->recipes->n_graphs)
             return fail(HULL_EFORMAT, "hole '%.*s' has recipe %u, there are "
                         "%u", STR_ARG(h->name), number,

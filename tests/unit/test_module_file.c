@@ -896,7 +896,7 @@ static void test_wrong_facts(void **state)
     refused(p, n, "module", "\"engine\":0", "\"engine\":1");
     refused(p, n, "module", "\"backend\":\"sim\"", "\"backend\":\"ref\"");
     refused(p, n, "module", "\"graph\":0", "\"graph\":1");
-    refused(p, n, "module", "\"tier\":0", "\"tier\":256");
+    refused(p, n, "module", "\"tier\":0", "\"tier\":16");
     refused(p, n, "module", "\"value\":0", "\"value\":8");
     refused(p, n, "module", "\"kept\":true", "\"kept\":false");
     refused(p, n, "module", "\"inputs\":[\"x\"]", "\"inputs\":[]");
