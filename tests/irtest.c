@@ -289,7 +289,7 @@ static hull_status rewrite_split(buf *out, ir *m, str args)
         graph_copy(before, m->graphs[i], m->graphs[i]->name);
     TRY_OUT(ir_status(before));
     TRY_OUT(run_passes(m, find_arg(args, "pass")));
-    for (uint32_t i = 0; i < m->n_graphs; i++)
+    for (uint32_t i = 0; i < before->n_graphs; i++) /* split adds to m */
         TRY_OUT(split_graph(out, m->graphs[i], before->graphs[i]));
 out:
     ir_free(before);

@@ -33,8 +33,8 @@ val bn_at_axis(graph *g, val v, uint32_t axis, uint32_t rank)
 {
     dim dims[HULL_MAX_RANK];
 
-    if (v == 0)
-        return 0; /* the ir has failed */
+    if (v == 0 || rank - axis == 1) /* 0: the ir has failed */
+        return v;
     dims[0] = graph_type(g, v)->dims[0];
     for (uint32_t i = 1; i < rank - axis; i++)
         dims[i] = 1;
@@ -48,6 +48,8 @@ bool bn_is_foldable(const graph_facts *f, const node *bn, const char **out_why)
     *out_why = NULL;
     if (dt != HULL_F32 && dt != HULL_F64)
         *out_why = "statistics of a narrow dtype are not folded";
+    if (bn->parent != f->g->body)
+        *out_why = "a body would fold its statistics in every run";
     for (uint32_t i = 1; *out_why == NULL && i < bn->n_in; i++) {
         const type *t = graph_type(f->g, bn->in[i]);
 

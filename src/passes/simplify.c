@@ -8,9 +8,20 @@
 
 #include <math.h>
 
+/* Types of which nothing is unknown: two unknown sizes may differ. */
 static bool same_type(const graph *g, val a, val b)
 {
-    return type_eq(g->m, graph_type(g, a), graph_type(g, b));
+    const type *t = graph_type(g, a);
+
+    for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->rank; i++)
+        if (t->dims[i] == DIM_UNKNOWN)
+            return false;
+    return t->kind == TYPE_TENSOR && type_eq(g->m, t, graph_type(g, b));
+}
+
+static bool same_dtype(const graph *g, val a, val b)
+{
+    return graph_type(g, a)->dtype == graph_type(g, b)->dtype;
 }
 
 /* An op whose result has its operand's type and, then, its bytes. */
@@ -66,6 +77,11 @@ static val simplify_slice(graph *g, node *n)
     return same_type_is_same(g, n);
 }
 
+static val simplify_cast(graph *g, node *n)
+{
+    return same_dtype(g, n->in[0], n->out[0]) ? n->in[0] : 0;
+}
+
 static val simplify_concat(graph *g, node *n)
 {
     (void)g;
@@ -83,12 +99,14 @@ static val simplify_pad(graph *g, node *n)
     return n->in[0];
 }
 
-/* f(f(x)) is x. */
+/* f(f(x)) is x; not of a number is a bool, though. */
 static val simplify_twice(graph *g, node *n)
 {
     const node *inner = def_of(g, n->in[0], n->op);
 
-    return inner != NULL ? inner->in[0] : 0;
+    return inner != NULL && same_dtype(g, inner->in[0], n->out[0])
+               ? inner->in[0]
+               : 0;
 }
 
 /* f(f(x)) is f(x). */
@@ -97,15 +115,15 @@ static val simplify_idempotent(graph *g, node *n)
     return def_of(g, n->in[0], n->op) != NULL ? n->in[0] : 0;
 }
 
-/* The operand is one literal number, and the other operand has the result's
- * type: then only its value matters. */
+/* The operand is one literal number of no higher rank than the other operand,
+ * which then has the result's shape: only the number matters. */
 static bool is_scalar_operand(double *out, const graph *g, const node *n,
                               uint32_t i)
 {
     const literal *l = value_literal(g, n->in[i]);
 
     if (l == NULL || l->numel != 1 || dtype_is_complex(l->dtype) ||
-        !same_type(g, n->in[1 - i], n->out[0]))
+        l->rank > graph_type(g, n->in[1 - i])->rank)
         return false;
     *out = load_f64(l->dtype, l->data, 0);
     return true;
@@ -127,11 +145,13 @@ static val simplify_mul(graph *g, node *n)
     return 0;
 }
 
-/* x / 1. */
+/* x / 1; a float's quotient may be rounded to an integer. */
 static val simplify_div(graph *g, node *n)
 {
     double v;
 
+    if (is_float_value(g, n->in[0]) && !str_is(attr_str(n, "round"), "none"))
+        return 0;
     return is_scalar_operand(&v, g, n, 1) && v == 1 ? n->in[0] : 0;
 }
 
@@ -164,7 +184,7 @@ static rule_fn *const rules[OP_COUNT] = {
     [OP_reshape] = simplify_reshape,
     [OP_transpose] = simplify_transpose,
     [OP_expand] = same_type_is_same,
-    [OP_cast] = same_type_is_same,
+    [OP_cast] = simplify_cast,
     [OP_slice] = simplify_slice,
     [OP_concat] = simplify_concat,
     [OP_pad] = simplify_pad,

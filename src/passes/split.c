@@ -113,9 +113,15 @@ static hull_status make_prepare(ir *out, const splitter *s, graph *key)
     for (uint32_t i = 0; i < n_holes; i++) {
         const node *in_key = find_weight(key, holes[i]);
         node *here = find_weight(g, holes[i]);
-        type t = type_copy(g->m, key->m, graph_type(key, in_key->out[0]));
-        val p = graph_param(g, str_of(""), &t);
+        type t;
+        val p;
 
+        if (in_key == NULL)
+            return fail(HULL_EUNSUPPORTED,
+                        "hole '%.*s' starts a state, which a block cannot have",
+                        STR_ARG(holes[i]));
+        t = type_copy(g->m, key->m, graph_type(key, in_key->out[0]));
+        p = graph_param(g, str_of(""), &t);
         if (here != NULL)
             graph_replace(g, here->out[0], p);
     }
