@@ -331,6 +331,8 @@ static bool fold_room(folder *o, const type *t, tensor *out)
     if (n > FOLD_NUMEL_MAX || !dtype_bytes(&size, t->dtype, n))
         return false;
     out->data = arena_alloc(&o->a, size ? size : 1);
+    if (!out->data)
+        (void)ir_fail(o->f->m, fail_oom(size));
     return out->data != NULL;
 }
 
@@ -349,7 +351,10 @@ static bool fold_node(folder *o, const node *n, uint32_t index, int depth,
     for (uint32_t i = 0; i < n->n_out; i++)
         if (!fold_room(o, graph_type(o->f->g, n->out[i]), &results[i]))
             return false;
-    if (op->eval(&o->cx, n, in, results) != HULL_OK) {
+    hull_status st = op->eval(&o->cx, n, in, results);
+    if (st == HULL_ENOMEM)
+        (void)ir_fail(o->f->m, st);
+    if (st != HULL_OK) {
         error_clear(); /* not a constant: the run will say why */
         return false;
     }
@@ -515,7 +520,7 @@ bool front_scalar(front *f, val v, double *out_value)
         ok = true;
     }
     fold_end(&o, &env);
-    return ok;
+    return ok && ir_status(f->m) == HULL_OK;
 }
 
 /* ---- operators without a lowering ---------------------------------------- */

@@ -499,8 +499,10 @@ static hull_status lower_node(onnx *o, const onnx_node *node_)
         return fail(HULL_EUNSUPPORTED, "no lowering");
     TRY(check_attrs(&resolved, c.row));
     TRY(check_counts(&c));
-    TRY(c.row->lower(&c));
-    TRY(ir_status(c.m));
+    hull_status st = c.row->lower(&c);
+    if (ir_status(c.m) != HULL_OK) /* the first cause */
+        return ir_status(c.m);
+    TRY(st);
     label_nodes(o, before, r, resolved.name);
     return close_call(&c);
 }

@@ -209,6 +209,7 @@ static hull_status want_scales(onnx_call *c, uint32_t i, target *t)
                     "the scales decide structure but are computed");
     for (uint32_t k = 0; k < n; k++)
         s[k] = onnx_f32(c, (float)s[k]);
+    TRY(ir_status(c->m));
     return apply_scales(c, t, s, n);
 }
 
@@ -263,6 +264,7 @@ hull_status onnx_upsample(onnx_call *c)
                         "most %d floats", HULL_MAX_RANK);
         for (uint32_t i = 0; i < a->n_floats; i++)
             s[i] = onnx_f32(c, a->floats[i]);
+        TRY(ir_status(c->m));
         TRY(apply_scales(c, &t, s, a->n_floats));
     } else if (onnx_in(c, 1)) {
         TRY(want_scales(c, 1, &t));
