@@ -156,8 +156,8 @@ static hull_status show_plan(cli *c, const plan *p)
     TRY(answer(c->result, "holes", holes));
     TRY(answer(c->result, "format", json_str(p->format)));
     TRY(answer(c->result, "producer", json_str(p->producer)));
-    TRY(show_names(c, "inputs", p->inputs, p->main->body->n_params));
-    TRY(show_names(c, "outputs", p->outputs, p->main->body->n_results));
+    TRY(show_names(c, "inputs", p->inputs, plan_n_inputs(p)));
+    TRY(show_names(c, "outputs", p->outputs, plan_n_outputs(p)));
     if (!c->json)
         printf("blocks: %u\n", p->n_blocks);
     for (uint32_t i = 0; i < p->n_blocks; i++)

@@ -25,7 +25,7 @@ void hull_free(void *p)
     mem_free(p);
 }
 
-/* ---- weights ------------------------------------------------------------------------ */
+/* ---- weights ------------------------------------------------------------- */
 
 hull_status hull_weights_open(hull_weights **out, const char *path)
 {
@@ -83,7 +83,7 @@ void hull_weights_unref(hull_weights *w)
     weights_unref(w);
 }
 
-/* ---- compile ------------------------------------------------------------------------- */
+/* ---- compile ------------------------------------------------------------- */
 
 hull_status hull_compile(hull_module **out, const char *path,
                          hull_weights *w, hull_cache *c,
@@ -119,7 +119,7 @@ out:
     return st;
 }
 
-/* ---- modules -------------------------------------------------------------------------- */
+/* ---- modules ------------------------------------------------------------- */
 
 hull_status hull_module_save(hull_module *m, const char *path, unsigned flags)
 {
@@ -140,12 +140,12 @@ hull_status hull_module_load(hull_module **out, const char *path,
 
 size_t hull_module_n_inputs(const hull_module *m)
 {
-    return m != NULL ? module_plan(m)->main->body->n_params : 0;
+    return m != NULL ? plan_n_inputs(module_plan(m)) : 0;
 }
 
 size_t hull_module_n_outputs(const hull_module *m)
 {
-    return m != NULL ? module_plan(m)->main->body->n_results : 0;
+    return m != NULL ? plan_n_outputs(module_plan(m)) : 0;
 }
 
 hull_status hull_module_input(const hull_module *m, size_t i,
@@ -207,7 +207,7 @@ void hull_module_unref(hull_module *m)
     module_unref(m);
 }
 
-/* ---- refit ----------------------------------------------------------------------------- */
+/* ---- refit --------------------------------------------------------------- */
 
 hull_status hull_refit(hull_module *m, hull_weights *w, const hull_options *o,
                        hull_refit_report *report)
@@ -231,7 +231,7 @@ hull_status hull_rollback(hull_module *m)
     return module_rollback(m);
 }
 
-/* ---- sessions ---------------------------------------------------------------------------- */
+/* ---- sessions ------------------------------------------------------------ */
 
 hull_status hull_session_new(hull_session **out, hull_module *m,
                              const hull_options *o)

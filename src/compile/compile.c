@@ -199,6 +199,52 @@ static hull_status describe(plan *p, hull_tensor_info *out, str name, val v)
     return st;
 }
 
+uint32_t plan_n_inputs(const plan *p)
+{
+    return p->main->body->n_params - p->main->n_states;
+}
+
+uint32_t plan_n_outputs(const plan *p)
+{
+    return p->main->body->n_results - p->main->n_states;
+}
+
+const plan_hole *plan_state_hole(const plan *p, uint32_t i)
+{
+    for (uint32_t k = 0; k < p->n_holes; k++)
+        if (str_eq(p->holes[k].name, p->main->states[i].initial))
+            return &p->holes[k];
+    return NULL;
+}
+
+hull_status plan_check_states(const plan *p)
+{
+    const graph *g = p->main;
+
+    for (uint32_t i = 0; i < g->n_states; i++) {
+        const graph_state *s = &g->states[i];
+        const plan_hole *h = plan_state_hole(p, i);
+        const type *t;
+
+        if (s->param != plan_n_inputs(p) + i ||
+            s->result != plan_n_outputs(p) + i || h == NULL)
+            return fail(HULL_EFORMAT, "state %u, '%.*s', is no parameter and "
+                        "result after the user's with a hole", i,
+                        STR_ARG(s->initial));
+        t = graph_type(g, g->body->params[s->param]);
+        if (t->kind != TYPE_TENSOR || t->dtype != h->dtype ||
+            t->rank != h->rank ||
+            !type_eq(p->m, t, graph_type(g, g->body->results[s->result])))
+            return fail(HULL_EFORMAT, "state '%.*s' changes its type",
+                        STR_ARG(s->initial));
+        for (uint32_t k = 0; k < t->rank; k++)
+            if (t->dims[k] != h->shape[k])
+                return fail(HULL_EFORMAT, "state '%.*s' changes its shape",
+                            STR_ARG(s->initial));
+    }
+    return HULL_OK;
+}
+
 hull_status plan_describe_interface(plan *p)
 {
     const region *body = p->main->body;
@@ -407,9 +453,6 @@ hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
     g = graph_copy(work, fm->g, str_of("main"));
     TRY_OUT(ir_status(work));
     TRY_OUT(take_imported_text(p, g));
-    if (g->n_states > 0)
-        TRY_OUT(fail(HULL_EUNSUPPORTED, "the model mutates %u buffers; runs "
-                     "with state are not supported", g->n_states));
     TRY_OUT(copy_holes(p, fm, ds->options));
     TRY_OUT(copy_interface(p, g));
     TRY_OUT(passes_run(STAGE_GRAPH, g));
@@ -420,6 +463,7 @@ hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
     p->asked_cache = c != NULL;
     TRY_OUT(compile_blocks(p, blocks, ds, c));
     TRY_OUT(copy_main(p, blocks));
+    TRY_OUT(plan_check_states(p));
     TRY_OUT(plan_describe_interface(p));
     p->format = plan_str(p, str_of(fm->format));
     p->producer = plan_str(p, fm->producer);

@@ -100,6 +100,14 @@ hull_status plan_new(plan **out) MUST_CHECK; /* empty, with its two irs */
 /* Fills input_info and output_info from main and the names. */
 hull_status plan_describe_interface(plan *p) MUST_CHECK;
 str plan_str(plan *p, str s); /* copies into the plan's ir */
+/* Without the buffers that a run mutates: they are parameters and results of
+ * main after the user's, and the session carries them. */
+uint32_t plan_n_inputs(const plan *p);
+uint32_t plan_n_outputs(const plan *p);
+/* The hole that state i starts from. */
+const plan_hole *plan_state_hole(const plan *p, uint32_t i);
+/* States come last and start from a hole of their own type. HULL_EFORMAT. */
+hull_status plan_check_states(const plan *p) MUST_CHECK;
 /* An engine for a block's canonical text: from the cache, or built. `pins`
  * holds the large literals that the text names. */
 hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
@@ -172,6 +180,9 @@ typedef struct bind_options {
 hull_status bind_weights(binding **out, const plan *p, weights *w,
                          const bind_options *bo) MUST_CHECK;
 void binding_free(binding *b);
+/* A hole's value as the binding gives it: h->n_bytes into dst. */
+hull_status binding_value(void *dst, const plan *p, const binding *b,
+                          const plan_hole *h) MUST_CHECK;
 /* Recipes that a binding settled by equal bytes become the plan's only ones. */
 hull_status plan_learn(plan *p, const binding *b) MUST_CHECK;
 /* The binding's unread names are known to be unread from now on. */

@@ -9,7 +9,8 @@
  * Blocks that are too small go to ref. Deterministic: the same graph and
  * options give the same blocks.
  *
- * Leaves (weights, literals) belong to no block; each block gets its own.
+ * Weights, literals and what depends on them alone belong to no block: each
+ * block gets its own, so that it can become prepare work.
  */
 #include "compile/compile.h"
 
@@ -40,13 +41,43 @@ typedef struct partitioner {
     arena a;
 } partitioner;
 
-static bool is_leaf(const graph *g, const node *n)
+#define SHARED UINT32_MAX /* node.number of a node that is in no block */
+
+static bool is_result(const graph *g, const node *n)
 {
-    /* A leaf that is a result needs a block to deliver it. */
     for (uint32_t i = 0; i < g->body->n_results; i++)
         if (graph_def(g, g->body->results[i]) == n)
+            return true;
+    return false;
+}
+
+/* In no block: a leaf, or work on shared values that every device takes. A
+ * result needs a block to deliver it. */
+static bool is_shared(const partitioner *pt, const graph_facts *f,
+                      const node *n)
+{
+    const graph *g = pt->g;
+
+    if (is_result(g, n))
+        return false;
+    if ((op_get(n->op)->traits & OP_LEAF) != 0)
+        return true;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (value_is_runtime(f, n->out[i]))
             return false;
-    return (op_get(n->op)->traits & OP_LEAF) != 0;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (n->in[i] != 0 && graph_def(g, n->in[i])->number != SHARED)
+            return false;
+    for (uint32_t i = 0; i < pt->ds->n; i++)
+        if (pt->ds->d[i]->be->why_not(pt->ds->d[i], g, n) != NULL)
+            return false;
+    return n->n_out > 0;
+}
+
+static bool is_forced(const options *o, const node *n)
+{
+    return option_lists(o, OPT_fallback, str_of(op_get(n->op)->name)) ||
+           option_lists(o, OPT_fallback, n->label);
 }
 
 /* Calls fn for each value that n or its bodies read from outside of n. */
@@ -77,7 +108,7 @@ static void body_reads(const graph *g, const region *r, read_fn *fn,
 }
 
 /* The assignment of the node that makes v at the top level; NULL for
- * parameters, leaves and values inside bodies. */
+ * parameters, shared values and values inside bodies. */
 static assignment *maker(const partitioner *pt, val v)
 {
     const node *def = graph_def(pt->g, v);
@@ -93,7 +124,9 @@ static assignment *maker(const partitioner *pt, val v)
 static hull_status assign_devices(partitioner *pt)
 {
     uint32_t count = 0;
+    graph_facts facts;
 
+    TRY(graph_facts_get(&facts, pt->g));
     for (node *n = pt->g->body->first; n != NULL; n = n->next)
         count++;
     pt->nodes = arena_array(&pt->a, count, sizeof *pt->nodes);
@@ -101,15 +134,14 @@ static hull_status assign_devices(partitioner *pt)
         return fail_oom(count * sizeof *pt->nodes);
     for (node *n = pt->g->body->first; n != NULL; n = n->next) {
         assignment *a = &pt->nodes[pt->n];
-        const options *o = pt->ds->options;
+        bool forced = is_forced(pt->ds->options, n);
 
-        n->number = UINT32_MAX;
-        if (is_leaf(pt->g, n))
+        n->number = SHARED;
+        if (!forced && is_shared(pt, &facts, n))
             continue;
         n->number = pt->n++;
         a->n = n;
-        if (option_lists(o, OPT_fallback, str_of(op_get(n->op)->name)) ||
-            option_lists(o, OPT_fallback, n->label)) {
+        if (forced) {
             a->device = pt->ds->n - 1;
             a->reason = "forced by the option fallback";
             continue;
@@ -259,6 +291,8 @@ typedef struct builder {
     uint32_t n_args;
     val *outs;         /* results as g's values */
     uint32_t n_outs;
+    bool *need;        /* shared values that it needs, by g's value */
+    bool *dims;        /* dim expressions that it uses, by entry */
 } builder;
 
 static void add_param(builder *b, val v)
@@ -283,9 +317,92 @@ static void need_value(void *user, val v)
     if (def != NULL && def->parent != b->pt->g->body)
         return; /* inside a body of the node itself */
     if (def != NULL && a == NULL)
-        graph_copy_node(b->to, b->pt->g, def, b->map);
+        b->need[v] = true;
     else if (graph_value(b->pt->g, v)->scope == b->pt->g->body)
         add_param(b, v);
+}
+
+static bool needs(const builder *b, const node *n)
+{
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (n->number == SHARED && b->need[n->out[i]])
+            return true;
+    return false;
+}
+
+/* The block's own copies of the shared values. */
+static void copy_shared(builder *b)
+{
+    const graph *g = b->pt->g;
+
+    for (const node *n = g->body->last; n != NULL; n = n->prev)
+        for (uint32_t i = 0; i < n->n_in && needs(b, n); i++)
+            b->need[graph_resolve(g, n->in[i])] = true;
+    for (const node *n = g->body->first; n != NULL; n = n->next)
+        if (needs(b, n))
+            graph_copy_node(b->to, g, n, b->map);
+}
+
+/* ---- symbols a block needs ------------------------------------------------------ */
+
+static void use_dim(builder *b, dim d)
+{
+    const dim_node *n = dim_get(b->pt->g->m, d);
+
+    if (n == NULL || b->dims[-2 - d])
+        return;
+    b->dims[-2 - d] = true;
+    if (n->op != DIM_INT && n->op != DIM_SYM) {
+        use_dim(b, n->a);
+        use_dim(b, n->b);
+    }
+}
+
+static void use_type(builder *b, val v)
+{
+    const type *t = graph_type(b->pt->g, v);
+
+    while (t->kind == TYPE_SEQUENCE || t->kind == TYPE_OPTIONAL)
+        t = t->elem;
+    for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->rank; i++)
+        use_dim(b, t->dims[i]);
+}
+
+static void use_node(builder *b, const node *n)
+{
+    const op_info *info = op_get(n->op);
+
+    for (uint32_t i = 0; i < n->n_out; i++)
+        use_type(b, n->out[i]);
+    for (uint32_t i = 0; i < info->n_attrs; i++) {
+        const attr *a = &n->attrs[i];
+        attr_kind kind = info->attrs[i].kind;
+
+        if (kind == ATTR_DIM && a->set)
+            use_dim(b, a->u.d);
+        for (uint32_t k = 0; kind == ATTR_DIMS && a->set && k < a->u.dims.n;
+             k++)
+            use_dim(b, a->u.dims.p[k]);
+        if (kind != ATTR_GRAPH || a->u.g == NULL)
+            continue;
+        for (uint32_t k = 0; k < a->u.g->n_params; k++)
+            use_type(b, a->u.g->params[k]);
+        for (const node *x = a->u.g->first; x != NULL; x = x->next)
+            use_node(b, x);
+    }
+}
+
+/* Marks the dims of what the block holds. */
+static void use_dims(builder *b)
+{
+    const partitioner *pt = b->pt;
+
+    for (uint32_t i = 0; i < b->n_args; i++)
+        use_type(b, b->args[i]);
+    for (const node *n = pt->g->body->first; n != NULL; n = n->next)
+        if (n->number == SHARED ? needs(b, n)
+                                : pt->nodes[n->number].block == b->id)
+            use_node(b, n);
 }
 
 /* Symbols that no parameter of the block binds by itself: the graph's inputs
@@ -307,7 +424,7 @@ static void bind_symbols(builder *b)
         const dim_node *d = dim_get(g->m, sym);
         bool bound = false;
 
-        if (d == NULL || d->op != DIM_SYM)
+        if (d == NULL || d->op != DIM_SYM || !b->dims[i])
             continue;
         for (uint32_t k = 0; k < b->n_args; k++)
             bound = bound || binds(g, graph_type(g, b->args[k]), sym);
@@ -333,8 +450,11 @@ static hull_status build_block(builder *b)
     for (uint32_t i = 0; i < pt->n; i++)
         if (pt->nodes[i].block == b->id)
             node_reads(g, pt->nodes[i].n, need_value, b);
-    if (!only)
+    copy_shared(b);
+    if (!only) {
+        use_dims(b);
         bind_symbols(b);
+    }
     for (uint32_t i = 0; i < pt->n; i++)
         if (pt->nodes[i].block == b->id)
             graph_copy_node(b->to, g, pt->nodes[i].n, b->map);
@@ -428,7 +548,10 @@ static hull_status emit_blocks(partitioner *pt, ir *out)
         b.outs = arena_array(&pt->a,
                              (size_t)g->n_values + g->body->n_results,
                              sizeof(val));
-        if (b.to == NULL || b.map == NULL || b.args == NULL || b.outs == NULL)
+        b.need = arena_array(&pt->a, g->n_values, sizeof *b.need);
+        b.dims = arena_array(&pt->a, dim_n_nodes(g->m), sizeof *b.dims);
+        if (b.to == NULL || b.map == NULL || b.args == NULL ||
+            b.outs == NULL || b.need == NULL || b.dims == NULL)
             return fail_oom(g->n_values * sizeof(val));
         TRY(build_block(&b));
         emit_call(main, &b, main_map);

@@ -767,6 +767,7 @@ static hull_status read_main(plan_reader *r)
     TRY_OUT(want_strs(&r->p->inputs, &n_inputs, r->p, r->top, "inputs"));
     TRY_OUT(want_strs(&r->p->outputs, &n_outputs, r->p, r->top, "outputs"));
     TRY_OUT(check_main(r->p, n_inputs, n_outputs));
+    TRY_OUT(plan_check_states(r->p));
     st = plan_describe_interface(r->p);
 out:
     ir_free(m);

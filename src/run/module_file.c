@@ -369,9 +369,9 @@ hull_status module_describe(buf *out, module *m)
 
     TRY_OUT(json_new(&top));
     TRY_OUT(put_interface(top, "inputs", p->input_info,
-                          p->main->body->n_params));
+                          plan_n_inputs(p)));
     TRY_OUT(put_interface(top, "outputs", p->output_info,
-                          p->main->body->n_results));
+                          plan_n_outputs(p)));
     TRY_OUT(json_put(top, "format", json_text(p->format)));
     TRY_OUT(json_put(top, "producer", json_text(p->producer)));
     TRY_OUT(json_put(top, "version",

@@ -5,6 +5,10 @@
  * layout is made once: the blocks' plans and the place of every value in one
  * slab per device. The layouts of the last few shapes are kept; a run with a
  * known one allocates nothing.
+ *
+ * Buffers that a model mutates are parameters and results after the user's: a
+ * session keeps their values between runs, starts from the checkpoint's, and
+ * holds its weight set until reset, so that a sequence is never a mix of two.
  */
 #include "run/module.h"
 
@@ -50,7 +54,81 @@ struct hull_session {
     shape *output_shapes;
     dim_env env;
     uint64_t clock, version;
+    hull_tensor *inputs; /* the user's, then the states */
+    shape *state_shapes; /* per state; their data is inputs[..].data */
+    weight_set *held;    /* with states: the set they started from */
 };
+
+/* ---- state --------------------------------------------------------------- */
+
+static uint32_t n_states(const session *s)
+{
+    return s->m->plan->main->n_states;
+}
+
+/* Room for every state; its value comes with the first run. */
+static hull_status new_states(session *s)
+{
+    const plan *p = s->m->plan;
+    uint32_t n_inputs = plan_n_inputs(p);
+
+    s->inputs = mem_calloc(p->main->body->n_params + 1u, sizeof *s->inputs);
+    s->state_shapes = mem_calloc(n_states(s) + 1u, sizeof *s->state_shapes);
+    if (s->inputs == NULL || s->state_shapes == NULL)
+        return fail_oom(n_states(s) * sizeof *s->state_shapes);
+    for (uint32_t i = 0; i < n_states(s); i++) {
+        const plan_hole *h = plan_state_hole(p, i);
+        hull_tensor *t = &s->inputs[n_inputs + i];
+
+        s->state_shapes[i].rank = h->rank;
+        memcpy(s->state_shapes[i].dims, h->shape, sizeof h->shape);
+        *t = (hull_tensor){.shape = s->state_shapes[i].dims,
+                           .rank = (int32_t)h->rank,
+                           .dtype = (int32_t)h->dtype};
+        t->data = mem_alloc_aligned(PLACE_ALIGN, h->n_bytes + 1);
+        if (t->data == NULL)
+            return fail_oom(h->n_bytes);
+    }
+    return HULL_OK;
+}
+
+static void free_states(session *s)
+{
+    for (uint32_t i = 0; s->inputs != NULL && i < n_states(s); i++)
+        mem_free(s->inputs[plan_n_inputs(s->m->plan) + i].data);
+    mem_free(s->inputs);
+    mem_free(s->state_shapes);
+    module_unpin(s->m, s->held);
+}
+
+/* The checkpoint's values, from the set that the session holds from now on. */
+static hull_status start_states(session *s)
+{
+    const plan *p = s->m->plan;
+    weight_set *set;
+    hull_status st = HULL_OK;
+
+    TRY(module_pin(&set, s->m));
+    if (set->bound == NULL)
+        st = fail(HULL_EUNBOUND, "the model has state, whose first value is "
+                                 "in the checkpoint: keep_sources=on");
+    for (uint32_t i = 0; st == HULL_OK && i < n_states(s); i++)
+        st = binding_value(s->inputs[plan_n_inputs(p) + i].data, p,
+                           set->bound, plan_state_hole(p, i));
+    if (st != HULL_OK) {
+        module_unpin(s->m, set);
+        return st;
+    }
+    s->held = set;
+    return HULL_OK;
+}
+
+hull_status session_reset(session *s)
+{
+    module_unpin(s->m, s->held);
+    s->held = NULL;
+    return HULL_OK;
+}
 
 /* ---- new and free -------------------------------------------------------- */
 
@@ -75,6 +153,7 @@ hull_status session_new(session **out, module *m, const options *o)
         s->outputs == NULL || s->output_bytes == NULL ||
         s->output_shapes == NULL)
         TRY_OUT(fail_oom(n_out * sizeof *s->output_shapes));
+    TRY_OUT(new_states(s));
     TRY_OUT(dim_env_init(&s->env, m->plan->m));
     for (uint32_t i = 0; i < n_dev; i++)
         TRY_OUT(m->devices.d[i]->be->stream_new(&s->streams[i],
@@ -122,6 +201,7 @@ void session_free(session *s)
     mem_free(s->output_bytes);
     mem_free(s->output_shapes);
     dim_env_fini(&s->env);
+    free_states(s);
     module_unref(s->m);
     mem_free(s);
 }
@@ -153,26 +233,32 @@ static hull_status check_input(session *s, uint32_t i, const hull_tensor *t)
     return HULL_OK;
 }
 
+static bool has_elements(const hull_tensor *t)
+{
+    for (int32_t k = 0; k < t->rank; k++)
+        if (t->shape[k] == 0)
+            return false;
+    return true;
+}
+
 static hull_status check_inputs(session *s, const hull_tensor *inputs,
                                 size_t n_inputs, size_t n_outputs)
 {
-    const region *body = s->m->plan->main->body;
+    const plan *p = s->m->plan;
 
-    if (n_inputs != body->n_params || n_outputs > body->n_results)
+    if (n_inputs != plan_n_inputs(p) || n_outputs > plan_n_outputs(p))
         return fail(HULL_EINVAL,
                     "%zu inputs and %zu outputs given, the module has %u and "
-                    "%u", n_inputs, n_outputs, body->n_params,
-                    body->n_results);
+                    "%u", n_inputs, n_outputs, plan_n_inputs(p),
+                    plan_n_outputs(p));
     dim_env_clear(&s->env);
-    for (uint32_t i = 0; i < n_inputs; i++)
+    for (uint32_t i = 0; i < n_inputs; i++) {
         TRY(check_input(s, i, &inputs[i]));
-    for (uint32_t i = 0; i < n_inputs; i++)
-        for (int32_t k = 0; k < inputs[i].rank; k++)
-            if (inputs[i].data == NULL && inputs[i].shape[k] == 0)
-                break;
-            else if (inputs[i].data == NULL && k + 1 == inputs[i].rank)
-                return fail(HULL_EINVAL, "input '%.*s' has no data",
-                            STR_ARG(s->m->plan->inputs[i]));
+        if (inputs[i].data == NULL && has_elements(&inputs[i]))
+            return fail(HULL_EINVAL, "input '%.*s' has no data",
+                        STR_ARG(p->inputs[i]));
+        s->inputs[i] = inputs[i];
+    }
     return HULL_OK;
 }
 
@@ -551,42 +637,56 @@ static hull_status output_memory(session *s, const layout *l, uint32_t i,
     return HULL_OK;
 }
 
-static hull_status download_outputs(session *s, layout *l,
+static hull_status download_value(session *s, const layout *l, val v,
+                                  void *dst)
+{
+    for (uint32_t d = 0; d < s->m->devices.n; d++) {
+        const backend *be = s->m->devices.d[d]->be;
+
+        if (!l->cells[v].valid[d])
+            continue;
+        TRY(be->download(s->streams[d], dst, cell_place(s, l, v, d)));
+        return be->stream_sync(s->streams[d]);
+    }
+    return fail(HULL_EINTERNAL, "value %u is on no device", v);
+}
+
+static hull_status download_outputs(session *s, const layout *l,
                                     hull_tensor *outputs, size_t n)
 {
     const graph *g = s->m->plan->main;
 
     for (uint32_t i = 0; i < n; i++) {
-        val v = g->body->results[i];
-
         TRY(output_memory(s, l, i, &outputs[i]));
-        for (uint32_t d = 0; d < s->m->devices.n; d++) {
-            const backend *be = s->m->devices.d[d]->be;
-
-            if (!l->cells[v].valid[d])
-                continue;
-            TRY(be->download(s->streams[d], outputs[i].data,
-                             cell_place(s, l, v, d)));
-            TRY(be->stream_sync(s->streams[d]));
-            break;
-        }
+        TRY(download_value(s, l, g->body->results[i], outputs[i].data));
     }
     return HULL_OK;
 }
 
+/* What the run made of the states is what the next run starts from. */
+static hull_status download_states(session *s, const layout *l)
+{
+    const graph *g = s->m->plan->main;
+
+    for (uint32_t i = 0; i < n_states(s); i++)
+        TRY(download_value(s, l, g->body->results[g->states[i].result],
+                           s->inputs[g->states[i].param].data));
+    return HULL_OK;
+}
+
 static hull_status run_pinned(session *s, const weight_set *set,
-                              const hull_tensor *inputs, size_t n_inputs,
                               hull_tensor *outputs, size_t n_outputs)
 {
+    size_t n_inputs = s->m->plan->main->body->n_params;
     layout *l;
 
-    TRY(check_inputs(s, inputs, n_inputs, n_outputs));
-    TRY(want_layout(&l, s, inputs, n_inputs));
-    TRY(upload_inputs(s, l, inputs, n_inputs));
+    TRY(want_layout(&l, s, s->inputs, n_inputs));
+    TRY(upload_inputs(s, l, s->inputs, n_inputs));
     for (const node *call = s->m->plan->main->body->first; call != NULL;
          call = call->next)
         TRY(run_call(s, l, set, call));
     TRY(download_outputs(s, l, outputs, n_outputs));
+    TRY(download_states(s, l));
     s->version = set->version;
     return HULL_OK;
 }
@@ -598,8 +698,15 @@ hull_status session_run(session *s, const hull_tensor *inputs,
     weight_set *set;
     hull_status st;
 
+    TRY(check_inputs(s, inputs, n_inputs, n_outputs));
+    if (n_states(s) > 0) {
+        if (s->held == NULL)
+            TRY(start_states(s));
+        TRY(set_fresh(s->held));
+        return run_pinned(s, s->held, outputs, n_outputs);
+    }
     TRY(module_pin(&set, s->m));
-    st = run_pinned(s, set, inputs, n_inputs, outputs, n_outputs);
+    st = run_pinned(s, set, outputs, n_outputs);
     module_unpin(s->m, set);
     return st;
 }
@@ -607,10 +714,4 @@ hull_status session_run(session *s, const hull_tensor *inputs,
 uint64_t session_version(const session *s)
 {
     return s->version;
-}
-
-hull_status session_reset(session *s)
-{
-    (void)s; /* models with state are refused when they are compiled */
-    return HULL_OK;
 }

@@ -403,6 +403,15 @@ static void add_to_report(const filler *f, hull_refit_report *r)
     r->kept += f->b->n_kept;
 }
 
+/* The caller's memory without a release callback is read during the call. */
+static bool may_keep(const binding *b)
+{
+    for (uint32_t i = 0; i < b->n_w; i++)
+        if (!weights_outlives_call(b->w[i]))
+            return false;
+    return true;
+}
+
 hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
                      binding *b, const weight_set *current,
                      const devices *ds, const options *o,
@@ -422,7 +431,7 @@ hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
     for (uint32_t i = 0; i < f.set->n_groups; i++)
         f.set->borrows = f.set->borrows || f.set->groups[i]->borrowed != NULL;
     add_to_report(&f, report);
-    if (f.set->borrows || option_on(o, OPT_keep_sources)) {
+    if (f.set->borrows || (option_on(o, OPT_keep_sources) && may_keep(b))) {
         f.set->bound = b;
         b = NULL;
     }

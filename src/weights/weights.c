@@ -65,6 +65,14 @@ size_t weights_n_storages(const weights *w)
     return w->n_storages;
 }
 
+bool weights_outlives_call(const weights *w)
+{
+    for (size_t i = 0; i < w->n_storages; i++)
+        if (w->storages[i].memory && !w->storages[i].release)
+            return false;
+    return true;
+}
+
 void weights_release(weights *w, uint32_t i)
 {
     weight_storage *s = &w->storages[i];

@@ -75,6 +75,9 @@ const weight_entry *weights_at(const weights *w, size_t i);
 const weight_entry *weights_find(const weights *w, str name);
 const weight_storage *weights_storage(const weights *w, const weight_entry *e);
 size_t weights_n_storages(const weights *w);
+/* May the index be read after the call that was given it? Not when it holds the
+ * caller's memory without a release callback. */
+bool weights_outlives_call(const weights *w);
 /* Calls the release callback of the caller's memory behind storage i now; the
  * storage has no bytes afterwards. Nothing for any other storage. */
 void weights_release(weights *w, uint32_t i);
