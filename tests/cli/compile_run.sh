@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compile, run, refit and run again; the same by the other way round.
+export HULL_CACHE_DIR=$PWD/cache
 # Without seconds, rates and sizes of engines.
 plain() {
     sed -E 's/[0-9.]+ s\b/N s/; s/[0-9.]+ GB/N GB/; s/engines [0-9]+/engines N/'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checkpoints and inputs that do not fit are refused with every fault named.
+export HULL_CACHE_DIR=$PWD/cache
 try() {
     code=0
     "$HULL" "$@" 2>&1 || code=$?

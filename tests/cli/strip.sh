@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A module without weights names what is missing, and is small.
+export HULL_CACHE_DIR=$PWD/cache
 demo=$ROOT/demo
 "$HULL" compile "$demo/digits.onnx" --weights "$demo/epoch1.safetensors" \
     --cache cache --strip-weights -o bare.hull >text
