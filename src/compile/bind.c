@@ -335,14 +335,24 @@ out:
     return st;
 }
 
-static uint8_t last_tier(const plan_hole *h)
+static uint8_t last_tier(const binder *bd, const plan_hole *h)
 {
     uint8_t last = 0;
 
     for (uint32_t i = 0; i < h->n_recipes; i++)
-        if (h->tiers[i] > last)
+        if (h->tiers[i] > last &&
+            (h->tiers[i] < RECIPE_TIER_LEARN || bd->bo->model != NULL))
             last = h->tiers[i];
     return last;
+}
+
+/* A recipe is proposed that only equal bytes may settle. */
+static bool wants_learn(const binder *bd, const plan_hole *h)
+{
+    for (uint32_t i = 0; i < h->n_recipes; i++)
+        if (h->tiers[i] >= RECIPE_TIER_LEARN && bd->bo->model == NULL)
+            return true;
+    return false;
 }
 
 static hull_status bind_by_recipe(binder *bd, bound_hole *bh,
@@ -354,7 +364,7 @@ static hull_status bind_by_recipe(binder *bd, bound_hole *bh,
     *out_found = false;
     if (c == NULL)
         return fail_oom(sizeof *c);
-    for (uint8_t tier = 0; tier <= last_tier(h) && !*out_found; tier++) {
+    for (uint8_t tier = 0; tier <= last_tier(bd, h) && !*out_found; tier++) {
         TRY_OUT(find_candidates(bd, c, h, tier));
         if (c->n > 0 && bd->bo->model != NULL)
             TRY_OUT(confirm_by_bytes(bd, c, h));
@@ -515,8 +525,11 @@ static hull_status bind_missing(binder *bd, bound_hole *bh,
         return bind_previous(bd, bh, (uint32_t)(h - bd->p->holes));
     if (!bd->bo->native && report_nearest_recipe(bd, h))
         return HULL_OK;
-    problem_add(&bd->problems, PROBLEM_MISSING, "'%.*s'",
-                STR_ARG(h->n_names > 0 ? h->names[0] : h->name));
+    problem_add(&bd->problems, PROBLEM_MISSING, "'%.*s'%s",
+                STR_ARG(h->n_names > 0 ? h->names[0] : h->name),
+                wants_learn(bd, h) ? " (learn=on with the model's own values "
+                                     "may settle it)"
+                                   : "");
     return HULL_OK;
 }
 

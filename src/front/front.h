@@ -22,6 +22,7 @@
 /* ---- what an import gives ------------------------------------------------ */
 
 /* One hole of the model and what is known about how a checkpoint names it. */
+#define RECIPE_TIER_LEARN 8 /* and above: only where bytes confirm (learn=on) */
 typedef struct front_hole {
     str name;            /* of the weight node, and in the native index */
     type type;           /* dims are plain sizes; dims array in the arena */

@@ -332,10 +332,12 @@ static hull_status name_folded(onnx *o, const onnx_node *n, uint32_t i)
     }
     if (items == 1 && str_is(n->op, "MatMul"))
         return recipe_transpose(o->f, name, refs[0], 0);
-    if (items == 1 || (n_refs == 1 && recipe_same_bytes(o->f, name, refs[0])) ||
-        (n_refs == 1 && is_view(n, name)))
+    if (items == 1 || (n_refs == 1 && is_view(n, name)))
         return recipe_reshape(o->f, name, refs[0], 0);
-    return HULL_OK;
+    /* One weight and some arithmetic: a resize to the same size, or 1 + w. */
+    return n_refs == 1
+               ? recipe_reshape(o->f, name, refs[0], RECIPE_TIER_LEARN)
+               : HULL_OK;
 }
 
 /* Two names of one tensor: the file has it under the name `have`, the module

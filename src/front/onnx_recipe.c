@@ -98,26 +98,6 @@ static const weight_entry *in_checkpoint(const front *f, str name)
     return found;
 }
 
-bool recipe_same_bytes(front *f, str name, str from)
-{
-    const weight_entry *a = goal(f, name), *b = in_checkpoint(f, from);
-    weight_entry flat;
-    bool same = false;
-
-    if (!a || !b || a->dtype != b->dtype || a->len != b->len)
-        return false;
-    flat = *b;
-    flat.rank = a->rank;
-    memcpy(flat.shape, a->shape, sizeof flat.shape);
-    memcpy(flat.strides, a->strides, sizeof flat.strides);
-    if (!b->dense || weights_equal(&same, f->fm->native, a, f->checkpoint,
-                                   &flat) != HULL_OK) {
-        error_clear(); /* no evidence then */
-        return false;
-    }
-    return same;
-}
-
 hull_status recipe_reshape(front *f, str name, str from, uint8_t tier)
 {
     const weight_entry *e = goal(f, name), *c = in_checkpoint(f, from);

@@ -40,8 +40,6 @@ hull_status recipe_transpose(front *f, str name, str from, uint8_t tier)
  * axes are taken to be the exporter's. */
 hull_status recipe_reshape(front *f, str name, str from, uint8_t tier)
     MUST_CHECK;
-/* The checkpoint given to compile has exactly the stored bytes as `from`. */
-bool recipe_same_bytes(front *f, str name, str from);
 hull_status recipe_bn_weight(front *f, str name, const conv_names *c,
                              const bn_names *bn, uint8_t tier) MUST_CHECK;
 hull_status recipe_bn_bias(front *f, str name, const conv_names *c,
