@@ -217,34 +217,6 @@ const plan_hole *plan_state_hole(const plan *p, uint32_t i)
     return NULL;
 }
 
-hull_status plan_check_states(const plan *p)
-{
-    const graph *g = p->main;
-
-    for (uint32_t i = 0; i < g->n_states; i++) {
-        const graph_state *s = &g->states[i];
-        const plan_hole *h = plan_state_hole(p, i);
-        const type *t;
-
-        if (s->param != plan_n_inputs(p) + i ||
-            s->result != plan_n_outputs(p) + i || h == NULL)
-            return fail(HULL_EFORMAT, "state %u, '%.*s', is no parameter and "
-                        "result after the user's with a hole", i,
-                        STR_ARG(s->initial));
-        t = graph_type(g, g->body->params[s->param]);
-        if (t->kind != TYPE_TENSOR || t->dtype != h->dtype ||
-            t->rank != h->rank ||
-            !type_eq(p->m, t, graph_type(g, g->body->results[s->result])))
-            return fail(HULL_EFORMAT, "state '%.*s' changes its type",
-                        STR_ARG(s->initial));
-        for (uint32_t k = 0; k < t->rank; k++)
-            if (t->dims[k] != h->shape[k])
-                return fail(HULL_EFORMAT, "state '%.*s' changes its shape",
-                            STR_ARG(s->initial));
-    }
-    return HULL_OK;
-}
-
 hull_status plan_describe_interface(plan *p)
 {
     const region *body = p->main->body;
@@ -463,7 +435,7 @@ hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
     p->asked_cache = c != NULL;
     TRY_OUT(compile_blocks(p, blocks, ds, c));
     TRY_OUT(copy_main(p, blocks));
-    TRY_OUT(plan_check_states(p));
+    TRY_OUT(plan_check(p));
     TRY_OUT(plan_describe_interface(p));
     p->format = plan_str(p, str_of(fm->format));
     p->producer = plan_str(p, fm->producer);

@@ -106,12 +106,18 @@ uint32_t plan_n_inputs(const plan *p);
 uint32_t plan_n_outputs(const plan *p);
 /* The hole that state i starts from. */
 const plan_hole *plan_state_hole(const plan *p, uint32_t i);
-/* States come last and start from a hole of their own type. HULL_EFORMAT. */
-hull_status plan_check_states(const plan *p) MUST_CHECK;
 /* An engine for a block's canonical text: from the cache, or built. `pins`
  * holds the large literals that the text names. */
 hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
                         device *d, const devices *ds, cache *c) MUST_CHECK;
+
+/* ---- plan_check.c --------------------------------------------------------- */
+
+/* The parts of a plan fit each other: calls, engines, holes, states. Engines
+ * come out of files, so a plan is checked wherever it was made. HULL_EFORMAT. */
+hull_status plan_check(const plan *p) MUST_CHECK;
+/* The type of a hole, exactly. */
+bool plan_type_is_hole(const ir *m, const type *t, const plan_hole *h);
 
 /* ---- partition.c --------------------------------------------------------- */
 

@@ -334,19 +334,6 @@ static hull_status want_rows(json_t **out, uint32_t *out_n, json_t *obj,
     return HULL_OK;
 }
 
-static bool type_is_hole(const ir *m, const type *t, const plan_hole *h)
-{
-    if (t->kind != TYPE_TENSOR || t->dtype != h->dtype || t->rank != h->rank)
-        return false;
-    for (uint32_t i = 0; i < t->rank; i++) {
-        int64_t size;
-
-        if (!dim_is_int(m, t->dims[i], &size) || size != h->shape[i])
-            return false;
-    }
-    return true;
-}
-
 hull_status recipe_check(const graph *g, const plan_hole *h)
 {
     const region *body = g->body;
@@ -369,7 +356,7 @@ hull_status recipe_check(const graph *g, const plan_hole *h)
         }
     }
     if (body->results[0] == 0 ||
-        !type_is_hole(g->m, graph_type(g, body->results[0]), h))
+        !plan_type_is_hole(g->m, graph_type(g, body->results[0]), h))
         return fail(HULL_EFORMAT, "recipe '%.*s' makes another type than hole "
                     "'%.*s' has", STR_ARG(g->name), STR_ARG(h->name));
     return HULL_OK;
@@ -609,10 +596,6 @@ static hull_status read_block_holes(plan_reader *r, plan_block *b, json_t *row)
         if (!json_is_integer(v) || k < 0 || k >= r->p->n_holes)
             return fail(HULL_EFORMAT, "hole %u is no hole of the module", i);
         b->holes[i] = (uint32_t)k;
-        if (!type_is_hole(prep->m, graph_type(prep, prep->body->params[i]),
-                          &r->p->holes[k]))
-            return fail(HULL_EFORMAT, "hole '%.*s' has another type in the "
-                        "engine", STR_ARG(r->p->holes[k].name));
     }
     return HULL_OK;
 }
@@ -660,86 +643,6 @@ static hull_status read_blocks(plan_reader *r)
     return HULL_OK;
 }
 
-/* Same dtype and rank; sizes that both know are equal. The symbols of the two
- * graphs have different names. */
-static bool types_meet(const ir *ma, const type *a, const ir *mb,
-                       const type *b)
-{
-    if (a->kind != TYPE_TENSOR || b->kind != TYPE_TENSOR ||
-        a->dtype != b->dtype || a->rank != b->rank)
-        return false;
-    for (uint32_t i = 0; i < a->rank; i++) {
-        int64_t x, y;
-
-        if (dim_is_int(ma, a->dims[i], &x) && dim_is_int(mb, b->dims[i], &y) &&
-            x != y)
-            return false;
-    }
-    return true;
-}
-
-/* Call number i is of block i and has what the block's engine takes. */
-static hull_status check_call(const plan *p, const node *call, uint32_t i)
-{
-    const graph *g = p->main, *to;
-    char name[32];
-    uint32_t n_slots;
-
-    snprintf(name, sizeof name, "b%u", i);
-    if (call->op != OP_call || i >= p->n_blocks ||
-        !str_is(attr_str(call, "callee"), name))
-        return fail(HULL_EFORMAT, "node %u of main is no call of block %u of "
-                    "%u", i, i, p->n_blocks);
-    to = p->blocks[i].e->main;
-    n_slots = p->blocks[i].e->prepare->body->n_results;
-    if (call->n_in != to->body->n_params - n_slots ||
-        call->n_out != to->body->n_results)
-        return fail(HULL_EFORMAT, "call %u has %u operands and %u results, "
-                    "the engine takes %u and gives %u", i, call->n_in,
-                    call->n_out, to->body->n_params - n_slots,
-                    to->body->n_results);
-    for (uint32_t k = 0; k < call->n_in; k++)
-        if (call->in[k] == 0 ||
-            !types_meet(g->m, graph_type(g, call->in[k]), to->m,
-                        graph_type(to, to->body->params[k])))
-            return fail(HULL_EFORMAT, "operand %u of call %u has another type "
-                        "than the engine's", k, i);
-    for (uint32_t k = 0; k < call->n_out; k++)
-        if (to->body->results[k] == 0 ||
-            !types_meet(g->m, graph_type(g, call->out[k]), to->m,
-                        graph_type(to, to->body->results[k])))
-            return fail(HULL_EFORMAT, "result %u of call %u has another type "
-                        "than the engine's", k, i);
-    return HULL_OK;
-}
-
-static hull_status check_main(const plan *p, uint32_t n_inputs,
-                              uint32_t n_outputs)
-{
-    const graph *g = p->main;
-    uint32_t n = 0;
-
-    if (g->body->n_params != n_inputs || g->body->n_results != n_outputs ||
-        g->n_states > n_inputs || g->n_states > n_outputs)
-        return fail(HULL_EFORMAT, "main has %u parameters, %u results and %u "
-                    "states; the module names %u inputs and %u outputs",
-                    g->body->n_params, g->body->n_results, g->n_states,
-                    n_inputs, n_outputs);
-    for (uint32_t i = 0; i < n_inputs; i++)
-        if (graph_type(g, g->body->params[i])->kind != TYPE_TENSOR)
-            return fail(HULL_EFORMAT, "input %u is no tensor", i);
-    for (uint32_t i = 0; i < n_outputs; i++)
-        if (g->body->results[i] == 0 ||
-            graph_type(g, g->body->results[i])->kind != TYPE_TENSOR)
-            return fail(HULL_EFORMAT, "output %u is no tensor", i);
-    for (const node *call = g->body->first; call != NULL; call = call->next)
-        TRY(check_call(p, call, n++));
-    if (n != p->n_blocks)
-        return fail(HULL_EFORMAT, "main calls %u blocks of %u", n,
-                    p->n_blocks);
-    return HULL_OK;
-}
-
 hull_status section_get_ir(ir **out, container *c, const char *tag,
                            const ir *pins)
 {
@@ -766,8 +669,12 @@ static hull_status read_main(plan_reader *r)
     TRY_OUT(ir_status(r->p->m));
     TRY_OUT(want_strs(&r->p->inputs, &n_inputs, r->p, r->top, "inputs"));
     TRY_OUT(want_strs(&r->p->outputs, &n_outputs, r->p, r->top, "outputs"));
-    TRY_OUT(check_main(r->p, n_inputs, n_outputs));
-    TRY_OUT(plan_check_states(r->p));
+    if (r->p->main->body->n_params != n_inputs ||
+        r->p->main->body->n_results != n_outputs)
+        TRY_OUT(fail(HULL_EFORMAT, "main has %u parameters and %u results, the "
+                     "module names %u and %u", r->p->main->body->n_params,
+                     r->p->main->body->n_results, n_inputs, n_outputs));
+    TRY_OUT(plan_check(r->p));
     st = plan_describe_interface(r->p);
 out:
     ir_free(m);
