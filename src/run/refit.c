@@ -118,18 +118,35 @@ hull_status module_refit(module *m, weights *w, const options *o,
     return refit(m, w, &how, report);
 }
 
+/* What a refit would do before it fills: tells what does not fit, and learns
+ * which names nobody reads. */
+static hull_status bind_only(module *m, weights *w, bind_options *how)
+{
+    hull_status st;
+    binding *b;
+
+    TRY(bind_weights(&b, m->plan, w, how));
+    st = learn_from(m, how, b);
+    binding_free(b);
+    return st;
+}
+
+static hull_status from_model(module *m, const char *path, const options *o,
+                              bool fill, hull_refit_report *report);
+
 hull_status module_fill(module *m, const front_model *fm, weights *w,
                         const options *o)
 {
     /* A PT2 signature names everything; other formats may not. */
     bind_options how = {.o = o,
                         .allow_unread = strcmp(fm->format, "pt2") != 0};
+    bool fill = !option_on(o, OPT_strip_weights);
 
     if (is_model(w) && weights_n_files(w) > 0)
-        return module_refit_model(m, weights_file(w, 0)->path, o, NULL);
+        return from_model(m, weights_file(w, 0)->path, o, fill, NULL);
     if (option_on(o, OPT_learn))
         how.model = fm->native;
-    return refit(m, w, &how, NULL);
+    return fill ? refit(m, w, &how, NULL) : bind_only(m, w, &how);
 }
 
 hull_status module_fill_native(module *m, const front_model *fm,
@@ -188,16 +205,23 @@ out:
     return st;
 }
 
-hull_status module_refit_model(module *m, const char *path, const options *o,
-                               hull_refit_report *report)
+static hull_status from_model(module *m, const char *path, const options *o,
+                              bool fill, hull_refit_report *report)
 {
     hull_status st = HULL_OK;
     front_model *fm = NULL;
 
     TRY(front_import(&fm, path, NULL));
     TRY_OUT(same_architecture(m, fm));
-    TRY_OUT(module_fill_native(m, fm, o, report));
+    if (fill)
+        TRY_OUT(module_fill_native(m, fm, o, report));
 out:
     front_free(fm);
     return note(st, "%s", path);
+}
+
+hull_status module_refit_model(module *m, const char *path, const options *o,
+                               hull_refit_report *report)
+{
+    return from_model(m, path, o, true, report);
 }

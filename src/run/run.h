@@ -136,7 +136,8 @@ hull_status module_refit_model(module *m, const char *path, const options *o,
 hull_status module_fill_native(module *m, const front_model *fm,
                                const options *o, hull_refit_report *report)
     MUST_CHECK;
-/* First fill with a checkpoint; with learn=on the model's values decide. */
+/* First fill with a checkpoint; with learn=on the model's values decide. With
+ * strip_weights=on it is bound only, so that headers suffice. */
 hull_status module_fill(module *m, const front_model *fm, weights *w,
                         const options *o) MUST_CHECK;
 hull_status module_rollback(module *m) MUST_CHECK;

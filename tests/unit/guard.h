@@ -10,6 +10,7 @@
 
 #include "unit.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,20 @@ static inline void copy_file(const char *to, const char *from)
     OK(file_read_all(&p, &n, from, SIZE_MAX / 4));
     OK(file_write_atomic(to, &(file_part){p, n}, 1));
     mem_free(p);
+}
+
+static inline int remove_one(const char *path, const struct stat *st,
+                             int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+static inline void remove_tree(const char *path)
+{
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* ---- one run -------------------------------------------------------------- */

@@ -16,7 +16,7 @@ typedef struct maker {
     buf graph, model;
 } maker;
 
-static void put_varint(buf *b, uint64_t v)
+static inline void put_varint(buf *b, uint64_t v)
 {
     while (v >= 128) {
         buf_putc(b, (char)(v | 128));
@@ -25,32 +25,32 @@ static void put_varint(buf *b, uint64_t v)
     buf_putc(b, (char)v);
 }
 
-static void put_int(buf *b, uint32_t field, int64_t v)
+static inline void put_int(buf *b, uint32_t field, int64_t v)
 {
     put_varint(b, (uint64_t)field << 3);
     put_varint(b, (uint64_t)v);
 }
 
-static void put_bytes(buf *b, uint32_t field, const void *p, size_t n)
+static inline void put_bytes(buf *b, uint32_t field, const void *p, size_t n)
 {
     put_varint(b, (uint64_t)field << 3 | 2);
     put_varint(b, n);
     buf_put(b, p, n);
 }
 
-static void put_text(buf *b, uint32_t field, const char *z)
+static inline void put_text(buf *b, uint32_t field, const char *z)
 {
     put_bytes(b, field, z, strlen(z));
 }
 
 /* Appends `inner` as a message and empties it. */
-static void put_message(buf *b, uint32_t field, buf *inner)
+static inline void put_message(buf *b, uint32_t field, buf *inner)
 {
     put_bytes(b, field, inner->p ? inner->p : "", inner->n);
     buf_fini(inner);
 }
 
-static buf new_buf(void)
+static inline buf new_buf(void)
 {
     buf b;
 
@@ -58,7 +58,7 @@ static buf new_buf(void)
     return b;
 }
 
-static void attr_int_put(buf *attrs, const char *name, int64_t v)
+static inline void attr_int_put(buf *attrs, const char *name, int64_t v)
 {
     buf a = new_buf();
 
@@ -68,7 +68,7 @@ static void attr_int_put(buf *attrs, const char *name, int64_t v)
     put_message(attrs, 5, &a);
 }
 
-static void attr_float_put(buf *attrs, const char *name, float v)
+static inline void attr_float_put(buf *attrs, const char *name, float v)
 {
     buf a = new_buf();
 
@@ -79,7 +79,7 @@ static void attr_float_put(buf *attrs, const char *name, float v)
     put_message(attrs, 5, &a);
 }
 
-static void attr_ints_put(buf *attrs, const char *name, const int64_t *v,
+static inline void attr_ints_put(buf *attrs, const char *name, const int64_t *v,
                           size_t n)
 {
     buf a = new_buf();
@@ -91,7 +91,7 @@ static void attr_ints_put(buf *attrs, const char *name, const int64_t *v,
     put_message(attrs, 5, &a);
 }
 
-static void attr_graph_put(buf *attrs, const char *name, buf *g)
+static inline void attr_graph_put(buf *attrs, const char *name, buf *g)
 {
     buf a = new_buf();
 
@@ -101,7 +101,7 @@ static void attr_graph_put(buf *attrs, const char *name, buf *g)
     put_message(attrs, 5, &a);
 }
 
-static void attr_ref_put(buf *attrs, const char *name, const char *ref,
+static inline void attr_ref_put(buf *attrs, const char *name, const char *ref,
                          int64_t kind)
 {
     buf a = new_buf();
@@ -113,7 +113,7 @@ static void attr_ref_put(buf *attrs, const char *name, const char *ref,
 }
 
 /* Names separated by blanks, "-" for an empty one. */
-static void put_names(buf *b, uint32_t field, const char *names)
+static inline void put_names(buf *b, uint32_t field, const char *names)
 {
     str rest = str_of(names);
 
@@ -124,7 +124,7 @@ static void put_names(buf *b, uint32_t field, const char *names)
     }
 }
 
-static buf node_buf(const char *op, const char *domain, const char *in,
+static inline buf node_buf(const char *op, const char *domain, const char *in,
                     const char *out, buf *attrs)
 {
     buf n = new_buf();
@@ -142,7 +142,7 @@ static buf node_buf(const char *op, const char *domain, const char *in,
     return n;
 }
 
-static void put_node(buf *g, const char *op, const char *in,
+static inline void put_node(buf *g, const char *op, const char *in,
                      const char *out, buf *attrs)
 {
     buf n = node_buf(op, "", in, out, attrs);
@@ -151,7 +151,7 @@ static void put_node(buf *g, const char *op, const char *in,
 }
 
 /* field 11 input, 12 output; sizes below 0 become the parameter "N". */
-static void put_value(buf *g, uint32_t field, const char *name,
+static inline void put_value(buf *g, uint32_t field, const char *name,
                       int64_t elem, const int64_t *dims, size_t rank)
 {
     buf v = new_buf(), t = new_buf(), tt = new_buf(), s = new_buf();
@@ -173,8 +173,9 @@ static void put_value(buf *g, uint32_t field, const char *name,
     put_message(g, field, &v);
 }
 
-static buf tensor_buf(const char *name, int64_t elem, const int64_t *dims,
-                      size_t rank, const void *p, size_t n_bytes)
+static inline buf tensor_buf(const char *name, int64_t elem,
+                             const int64_t *dims, size_t rank, const void *p,
+                             size_t n_bytes)
 {
     buf t = new_buf();
 
@@ -186,7 +187,7 @@ static buf tensor_buf(const char *name, int64_t elem, const int64_t *dims,
     return t;
 }
 
-static void put_stored(buf *g, const char *name, int64_t elem,
+static inline void put_stored(buf *g, const char *name, int64_t elem,
                        const int64_t *dims, size_t rank, const void *p,
                        size_t n_bytes)
 {
@@ -195,19 +196,20 @@ static void put_stored(buf *g, const char *name, int64_t elem,
     put_message(g, 5, &t);
 }
 
-static void put_i64s(buf *g, const char *name, const int64_t *v, size_t n)
+static inline void put_i64s(buf *g, const char *name, const int64_t *v,
+                            size_t n)
 {
     int64_t dims[1] = {(int64_t)n};
 
     put_stored(g, name, 7, dims, 1, v, n * 8);
 }
 
-static void put_scalar_f32(buf *g, const char *name, float v)
+static inline void put_scalar_f32(buf *g, const char *name, float v)
 {
     put_stored(g, name, 1, NULL, 0, &v, 4);
 }
 
-static maker maker_new(int64_t opset)
+static inline maker maker_new(int64_t opset)
 {
     maker m = {new_buf(), new_buf()};
     buf o = new_buf();
@@ -220,7 +222,7 @@ static maker maker_new(int64_t opset)
 }
 
 /* Writes bytes to a new file; the path is in `path`. */
-static void write_bytes(char path[64], const void *p, size_t n)
+static inline void write_bytes(char path[64], const void *p, size_t n)
 {
     memcpy(path, "/tmp/hull_onnx_XXXXXX", 22);
     int fd = mkstemp(path);
@@ -231,7 +233,7 @@ static void write_bytes(char path[64], const void *p, size_t n)
         close(fd);
 }
 
-static void maker_write(maker *m, char path[64])
+static inline void maker_write(maker *m, char path[64])
 {
     put_message(&m->model, 7, &m->graph);
     write_bytes(path, m->model.p, m->model.n);

@@ -140,12 +140,14 @@ static void pt2_compile_survives_failed_allocations(void **state)
 
 static void compile_with_a_cache_survives(void **state)
 {
-    const char *dir = temp_path(".cache");
+    char dir[256];
 
     (void)state;
+    snprintf(dir, sizeof dir, "%s", temp_path(".cache"));
     setenv("HULL_CACHE_DIR", dir, 1);
     walk_compile(&(compile_case){DIGITS, guard_epochs[0], NULL, true}, true);
     walk_compile(&(compile_case){DIGITS, NULL, "on", true}, false);
+    remove_tree(dir);
 }
 
 /* ---- refit -------------------------------------------------------------------- */
