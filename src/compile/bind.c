@@ -567,6 +567,23 @@ static hull_status note_unread(binder *bd, const weight_entry *e)
     return HULL_OK;
 }
 
+/* The user's word that a tensor is not read: a name, or a prefix and '*'. */
+static bool is_ignored(const binder *bd, str name)
+{
+    str rest = option_str(bd->bo->o, OPT_ignore);
+
+    while (rest.n > 0) {
+        str word = str_trim(str_split(rest, ',', &rest));
+        bool prefix = str_ends(word, "*");
+
+        word.n -= prefix ? 1 : 0;
+        if (prefix ? name.n >= word.n && memcmp(name.p, word.p, word.n) == 0
+                   : str_eq(name, word))
+            return true;
+    }
+    return false;
+}
+
 static hull_status find_unexpected(binder *bd)
 {
     /* With holes left open, unread names are a hint at what went wrong. */
@@ -584,7 +601,8 @@ static hull_status find_unexpected(binder *bd)
         const weight_entry *e = weights_at(bd->w, i);
 
         if (bd->used[i] || e->constant ||
-            str_ends(e->name, "num_batches_tracked"))
+            str_ends(e->name, "num_batches_tracked") ||
+            is_ignored(bd, e->name))
             continue;
         if (allowed)
             TRY(note_unread(bd, e));
