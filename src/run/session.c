@@ -221,6 +221,10 @@ static hull_status check_input(session *s, uint32_t i, const hull_tensor *t)
     if (t->rank != (int32_t)want->rank || (t->rank > 0 && t->shape == NULL))
         return fail(HULL_ESHAPE, "input '%.*s' has rank %d, wanted %u",
                     STR_ARG(name), t->rank, want->rank);
+    if (t->strides != NULL && hull_dtype_bits(want->dtype) < 8)
+        return fail(HULL_EUNSUPPORTED, "input '%.*s' is strided and packed; "
+                    "%s is taken dense only", STR_ARG(name),
+                    hull_dtype_name(want->dtype));
     if (t->device != 0)
         return fail(HULL_EUNSUPPORTED, "input '%.*s' is on device %d; only "
                     "host memory is taken", STR_ARG(name), t->device);
@@ -674,7 +678,7 @@ static hull_status download_states(session *s, const layout *l)
     return HULL_OK;
 }
 
-static hull_status run_pinned(session *s, const weight_set *set,
+static hull_status run_queued(session *s, const weight_set *set,
                               hull_tensor *outputs, size_t n_outputs)
 {
     size_t n_inputs = s->m->plan->main->body->n_params;
@@ -686,7 +690,30 @@ static hull_status run_pinned(session *s, const weight_set *set,
          call = call->next)
         TRY(run_call(s, l, set, call));
     TRY(download_outputs(s, l, outputs, n_outputs));
-    TRY(download_states(s, l));
+    return download_states(s, l);
+}
+
+/* Nothing may be queued when the set is let go of and the caller's memory may
+ * change: neither after a failure nor when no output was asked for. */
+static hull_status run_pinned(session *s, const weight_set *set,
+                              hull_tensor *outputs, size_t n_outputs)
+{
+    hull_status st = run_queued(s, set, outputs, n_outputs);
+    error_record first;
+
+    if (st != HULL_OK)
+        error_take(&first);
+    for (uint32_t d = 0; d < s->m->devices.n; d++) {
+        hull_status synced =
+            s->m->devices.d[d]->be->stream_sync(s->streams[d]);
+
+        if (st == HULL_OK && synced != HULL_OK) {
+            st = synced;
+            error_take(&first);
+        }
+    }
+    if (st != HULL_OK)
+        return error_put(&first);
     s->version = set->version;
     return HULL_OK;
 }
