@@ -134,7 +134,7 @@ static inline void remove_tree(const char *path)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* ---- one run -------------------------------------------------------------- */
+/* ---- one run ------------------------------------------------------------- */
 
 #define GUARD_INPUT_MAX 65536
 

@@ -123,7 +123,7 @@ static void a_replaced_file_shares_nothing(void **state)
     pair_fini(&p);
 }
 
-/* ---- partial refits ------------------------------------------------------------ */
+/* ---- partial refits ------------------------------------------------------ */
 
 /* Writes the tensors of `from` whose name contains `part`. */
 static void write_part(const char *path, const char *from, const char *part)
@@ -172,7 +172,7 @@ static void a_partial_refit_computes_only_what_changed(void **state)
     pair_fini(&p);
 }
 
-/* ---- the caller's memory ----------------------------------------------------------- */
+/* ---- the caller's memory ------------------------------------------------- */
 
 static int releases;
 
@@ -297,7 +297,7 @@ static void release_weights_frees_what_was_read(void **state)
     pair_fini(&p);
 }
 
-/* ---- dtypes -------------------------------------------------------------------------- */
+/* ---- dtypes -------------------------------------------------------------- */
 
 /* The checkpoint with every float tensor as dt. */
 static void write_as(const char *path, const char *from, hull_dtype dt)
@@ -383,7 +383,7 @@ static void a_wide_checkpoint_needs_narrow(void **state)
     pair_fini(&p);
 }
 
-/* ---- rollback ------------------------------------------------------------------------------ */
+/* ---- rollback ------------------------------------------------------------ */
 
 static void rollback_publishes_the_set_before(void **state)
 {
@@ -408,7 +408,7 @@ static void rollback_publishes_the_set_before(void **state)
     pair_fini(&p);
 }
 
-/* ---- steady state ------------------------------------------------------------------------------ */
+/* ---- steady state -------------------------------------------------------- */
 
 static void a_known_shape_allocates_nothing(void **state)
 {

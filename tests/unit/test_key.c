@@ -76,7 +76,7 @@ static void stop_at(const char *model, const node *n, const char *what)
          op_get(n->op)->name, STR_ARG(n->label));
 }
 
-/* ---- attributes --------------------------------------------------------------- */
+/* ---- attributes ---------------------------------------------------------- */
 
 static uint32_t attr_edits(const node *n, uint32_t a)
 {
@@ -219,7 +219,7 @@ static void edit_attrs(const char *model, const graph *g, uint32_t k,
     }
 }
 
-/* ---- operands -------------------------------------------------------------------- */
+/* ---- operands ------------------------------------------------------------ */
 
 /* A hash of what a value is made of, by structure; unequal hashes are
  * different computations. */
@@ -308,7 +308,7 @@ static void edit_operands(const char *model, const graph *g, uint32_t k,
     free(memo);
 }
 
-/* ---- types and results -------------------------------------------------------------- */
+/* ---- types and results --------------------------------------------------- */
 
 static void edit_type(const char *model, const graph *g, val v,
                       const form *was)
@@ -380,7 +380,7 @@ static void edit_results(const char *model, const graph *g, const form *was)
     }
 }
 
-/* ---- what keeps the key ---------------------------------------------------------------- */
+/* ---- what keeps the key -------------------------------------------------- */
 
 static void check_kept(const char *model, graph *c, const form *was,
                        const char *what)
@@ -504,7 +504,7 @@ static void reparse(const char *model, const graph *g, const form *was)
     ir_free(m);
 }
 
-/* ---- one model ------------------------------------------------------------------------------ */
+/* ---- one model ----------------------------------------------------------- */
 
 static void check_model(const char *path)
 {
@@ -577,7 +577,7 @@ static void fixtures(void **state)
                   done.operands, done.types, done.results, done.kept);
 }
 
-/* ---- named cases ---------------------------------------------------------------------------- */
+/* ---- named cases --------------------------------------------------------- */
 
 static digest text_digest(const char *text)
 {
@@ -713,7 +713,7 @@ static void convolutions_of_other_attributes_differ(void **state)
     unequal(a, conv_digest(1, 1, 1, true));
 }
 
-/* ---- options, backend, target ------------------------------------------------------------ */
+/* ---- options, backend, target -------------------------------------------- */
 
 static digest key_of(const char *backend, const char *target,
                      const options *o, const char *text)

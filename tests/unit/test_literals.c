@@ -11,7 +11,7 @@
 #include "front/front.h"
 #include "onnx_maker.h"
 
-/* ---- checkpoints made of a model's own tensors ------------------------------- */
+/* ---- checkpoints made of a model's own tensors --------------------------- */
 
 #define MAX_ITEMS 1024
 
@@ -57,7 +57,7 @@ static void made_add_all(made *s, const weights *w, double by)
         made_add(s, weights_at(w, i)->name.p, w, weights_at(w, i), by);
 }
 
-/* ---- weights that are Constant nodes --------------------------------------------- */
+/* ---- weights that are Constant nodes ------------------------------------- */
 
 /* Refits a model from its own tensors: twice as they are, once changed. */
 static void own_tensors(const char *path, uint32_t want_holes)
@@ -145,7 +145,7 @@ static void demo_model_refits_from_its_own(void **state)
     own_tensors("demo/digits.pt2", 10);
 }
 
-/* ---- numbers of the formula ---------------------------------------------------------- */
+/* ---- numbers of the formula ---------------------------------------------- */
 
 static bool has_hole(const front_model *fm, const char *name)
 {
@@ -159,7 +159,8 @@ static bool has_hole(const front_model *fm, const char *name)
 static void scalars_of_the_formula_are_literals(void **state)
 {
     static const float w[4] = {1, 2, 3, 4}, b = 7;
-    static const int64_t x[] = {-1, 4}, y[] = {-1, 1}, ws[] = {4, 1}, bs[] = {1};
+    static const int64_t x[] = {-1, 4}, y[] = {-1, 1};
+    static const int64_t ws[] = {4, 1}, bs[] = {1};
     char path[64];
     front_model *fm;
     maker k = maker_new(17);
@@ -184,7 +185,7 @@ static void scalars_of_the_formula_are_literals(void **state)
     unlink(path);
 }
 
-/* ---- state dicts of the fixtures --------------------------------------------------------- */
+/* ---- state dicts of the fixtures ----------------------------------------- */
 
 static const char *want_fixture(const char *name)
 {

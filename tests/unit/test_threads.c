@@ -198,7 +198,7 @@ static void refits_are_serial(void **state)
     hull_module_unref(m);
 }
 
-/* ---- another process spoils the file ---------------------------------------- */
+/* ---- another process spoils the file ------------------------------------- */
 
 static void pause_ms(long ms)
 {
@@ -324,7 +324,7 @@ static void a_spoiled_file_never_mixes(void **state)
     hull_module_unref(sh.m);
 }
 
-/* ---- borrow=on --------------------------------------------------------------- */
+/* ---- borrow=on ----------------------------------------------------------- */
 
 typedef void spoil_fn(const char *path);
 

@@ -52,7 +52,7 @@ static uint64_t sum_of_epoch(const char *epoch)
     return sum;
 }
 
-/* ---- compile ---------------------------------------------------------------- */
+/* ---- compile ------------------------------------------------------------- */
 
 typedef struct compile_case {
     const char *model, *weights, *words;
@@ -150,7 +150,7 @@ static void compile_with_a_cache_survives(void **state)
     remove_tree(dir);
 }
 
-/* ---- refit -------------------------------------------------------------------- */
+/* ---- refit --------------------------------------------------------------- */
 
 static hull_status try_refit(hull_module *m, const char *path)
 {
@@ -219,7 +219,7 @@ static void refit_survives_failed_allocations(void **state)
     walk_refit(false, false);
 }
 
-/* ---- sessions ------------------------------------------------------------------- */
+/* ---- sessions ------------------------------------------------------------ */
 
 static void sessions_survive_failed_allocations(void **state)
 {
@@ -256,7 +256,7 @@ static void sessions_survive_failed_allocations(void **state)
     hull_module_unref(m);
 }
 
-/* ---- bad checkpoints -------------------------------------------------------------- */
+/* ---- bad checkpoints ----------------------------------------------------- */
 
 /* The tensors of epoch 2, to be spoiled and written. */
 typedef struct spoiled {
