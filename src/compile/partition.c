@@ -343,7 +343,7 @@ static void copy_shared(builder *b)
             graph_copy_node(b->to, g, n, b->map);
 }
 
-/* ---- symbols a block needs ------------------------------------------------------ */
+/* ---- symbols that a block needs ---------------------------------------- */
 
 static void use_dim(builder *b, dim d)
 {
