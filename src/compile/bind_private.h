@@ -39,8 +39,8 @@ typedef struct spelling {
 const weight_entry *spelling_find(const spelling *s, str name);
 
 /* The recipe over the checkpoint's names, '*' replaced by segment, with casts
- * where a leaf is narrower than declared, or wider with narrow; NULL when a leaf
- * is absent or has another shape. `to` holds the graph. */
+ * where a leaf is narrower than declared, or wider with narrow; NULL when a
+ * leaf is absent or has another shape. `to` holds the graph. */
 graph *recipe_expand(ir *to, const graph *recipe, str segment,
                      const spelling *s, bool narrow);
 /* The i-th segment for which the first '*' leaf of the recipe exists; false
