@@ -4,20 +4,22 @@
  * .npy and .npz from a stranger: an error or tensors that can be read, and
  * what was read can be written and read again.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/npy.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+#include "fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     tensor_file f = { 0 }, again = { 0 };
-    bytes d = { p, n };
+    uint8_t *copy = mem_alloc(n); /* exact, so that a sanitizer sees more */
+    bytes d = { copy, n };
     buf b;
     hull_status st;
 
+    if (!copy)
+        return 0;
+    if (n)
+        memcpy(copy, p, n);
+    fuzz_mend_zip(copy, n);
     if (n >= 2 && memcmp(p, "PK", 2) == 0)
         st = npz_parse(&f, d);
     else
@@ -35,5 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     }
     tensor_file_fini(&again);
     tensor_file_fini(&f);
+    mem_free(copy);
     return 0;
 }

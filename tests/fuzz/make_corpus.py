@@ -4,17 +4,22 @@
 """Make the hostile files that every build replays: make_corpus.py FOLDER [HULL]
 
 From each seed: the seed, truncations, flipped bits, lengths and offsets
-overwritten with extreme values, pieces removed, repeated and swapped. A fixed
-random sequence makes the files the same everywhere. With the program HULL,
-module files are made first, as seeds.
+overwritten with extreme values, pieces removed and repeated, and changes below
+the framing (inside.py). Then the hand-made files of hostile.py, and those that
+fuzzers found (corpus/). A fixed random sequence makes the files the same
+everywhere. With the program HULL, module files are made first, as seeds.
 """
 import glob
 import os
 import random
+import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+
+import hostile
+import inside
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -27,7 +32,13 @@ SEEDS = {
                 "demo/digits.pt2", "tests/data/torch/*"],
     "ir": ["tests/ops/*.ir", "tests/passes/*.ir", "tests/verify/*.ir"],
     "model": ["demo/digits.onnx", "demo/digits.pt2"],
-    "module": ["%/stripped.hull", "%/sources.hull"],
+    "engine": ["%/*.engine"],
+    "module": ["%/stripped.hull", "%/sources.hull", "%/prepared.hull"],
+}
+HOSTILE = {
+    "weights": [hostile.safetensors, hostile.torch, hostile.onnx],
+    "ir": [hostile.ir],
+    "model": [hostile.onnx],
 }
 # Many small seeds need fewer changes each.
 PER_TARGET_MAX = 400
@@ -79,19 +90,46 @@ def text_digits(rng, data):
     return data[:at] + value + data[at + 1:]
 
 
-MUTATIONS = (truncate, flip, flip, overwrite, overwrite, remove, repeat,
-             text_digits)
+FRAME_CHANGES = (truncate, flip, flip, overwrite, overwrite, remove, repeat,
+                 text_digits)
+
+
+def below(rng, data):
+    return inside.change(rng, data, rng.choice(FRAME_CHANGES))
+
+
+MUTATIONS = FRAME_CHANGES + (below,) * 6
+
+
+def is_container(path):
+    with open(path, "rb") as f:
+        return f.read(5) == b"\x89HULL"
+
+
+def unpack(source, to):
+    with open(source, "rb") as f:
+        data = f.read()
+    write(os.path.dirname(to), os.path.basename(to),
+          inside.unpack_module(data))
 
 
 def make_modules(hull, folder):
-    """The demo's model without and with its weights, as module files."""
+    """The demo's model without and with its weights, as module files, and the
+    engines of its cache; no section is compressed."""
     demo = os.path.join(ROOT, "demo")
-    for name, flags in (("stripped", ["--strip-weights"]), ("sources", [])):
+    cache = os.path.join(folder, "cache")
+    for name, flags in (("stripped", ["--strip-weights"]), ("sources", []),
+                        ("prepared", ["--prepared", "--backend", "sim"])):
+        to = os.path.join(folder, name + ".hull")
         subprocess.run([hull, "compile", os.path.join(demo, "digits.onnx"),
                         "--weights", os.path.join(demo, "epoch1.safetensors"),
-                        "--no-cache", "-o",
-                        os.path.join(folder, name + ".hull"), *flags],
+                        "--cache", cache, "-o", to, *flags],
                        check=True, stdout=subprocess.DEVNULL)
+        unpack(to, to)
+    found = sorted(os.path.join(f, n) for f, _, names in os.walk(cache)
+                   for n in names)
+    for i, path in enumerate(p for p in found if is_container(p)):
+        unpack(path, os.path.join(folder, f"{i}.engine"))
 
 
 def write(folder, name, data):
@@ -109,14 +147,24 @@ def make_target(folder, seeds):
     for seed in seeds:
         with open(seed, "rb") as f:
             data = f.read()
-        name = "_".join(seed.split(os.sep)[-2:])
-        rng = random.Random(os.path.basename(seed))
+        name = os.path.basename(seed)
+        rng = random.Random(name)
         write(folder, name, data)
         for i in range(changes):
             mutate = MUTATIONS[rng.randrange(len(MUTATIONS))]
             write(folder, f"{name}.{i:02}.{mutate.__name__}",
                   mutate(rng, data))
-    return 1 + len(seeds) * (1 + changes)
+    made = {}
+    for make in HOSTILE.get(os.path.basename(folder), ()):
+        made |= make()
+    for name, data in made.items():
+        write(folder, name, data)
+    found = glob.glob(os.path.join(ROOT, "tests/fuzz/corpus",
+                                   os.path.basename(folder), "*"))
+    for path in found:
+        shutil.copy(path, os.path.join(folder, "found_" +
+                                       os.path.basename(path)))
+    return 1 + len(seeds) * (1 + changes) + len(made) + len(found)
 
 
 def main():
