@@ -472,10 +472,10 @@ static bool has_bytes(const weights *w, const weight_entry *e)
 {
     const weight_storage *s = e != NULL ? weights_storage(w, e) : NULL;
 
-    return s != NULL && !s->absent && (s->memory == NULL || s->release != NULL);
+    return s != NULL && !s->absent;
 }
 
-/* The caller's memory is there during one call, or until it is released. */
+/* The caller's memory may have been released since. */
 static bool can_read_again(const weights *w, const bound_hole *bh)
 {
     if (bh->kind == BOUND_ENTRY)
@@ -499,8 +499,8 @@ static hull_status bind_previous(binder *bd, bound_hole *bh, uint32_t hole)
         return HULL_OK;
     if (!can_read_again(from->w[old->source], old)) {
         problem_add(&bd->problems, PROBLEM_MISSING,
-                    "'%.*s' (the memory that its value came from is no longer "
-                    "ours to read)", STR_ARG(bd->p->holes[hole].name));
+                    "'%.*s' (the memory that its value came from has been "
+                    "released)", STR_ARG(bd->p->holes[hole].name));
         return HULL_OK;
     }
     TRY(add_checkpoint(bd->b, from->w[old->source], &bh->source));

@@ -275,6 +275,7 @@ static void memory_with_a_release_is_borrowed_and_released_once(void **state)
 
 static void release_weights_frees_what_was_read(void **state)
 {
+    const char *path = temp_path(".safetensors");
     pair p;
     hull_options *o = options_of("release_weights=on");
     hull_weights *w;
@@ -293,6 +294,10 @@ static void release_weights_frees_what_was_read(void **state)
     hull_weights_unref(w);
     assert_int_equal(releases, n);
     assert_true(module_sum(p.m, &p.in) == want);
+    write_part(path, guard_epochs[2], "fc2"); /* the rest is gone */
+    WANT(refit_of(p.m, path, "allow_missing=on", NULL), HULL_EBIND);
+    assert_true(module_sum(p.m, &p.in) == want);
+    unlink(path);
     hull_options_free(o);
     pair_fini(&p);
 }

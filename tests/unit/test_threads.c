@@ -324,6 +324,35 @@ static void a_spoiled_file_never_mixes(void **state)
     hull_module_unref(sh.m);
 }
 
+/* Opened, then written in place: whatever was read is not published. */
+static void a_file_written_since_it_was_opened_is_refused(void **state)
+{
+    const char *path = temp_path(".safetensors");
+    hull_weights *w;
+    hull_module *m;
+    guard_input in;
+    int fd;
+
+    (void)state;
+    m = compile_of(DIGITS, guard_epochs[0], "threads=1");
+    guard_input_init(&in, m, 2);
+    copy_file(path, guard_epochs[1]);
+    pause_ms(20);
+    OK(hull_weights_open(&w, path));
+    fd = open(path, O_WRONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, "\0\0\0\0", 4, 30000), 4);
+    close(fd);
+    WANT(hull_refit(m, w, NULL, NULL), HULL_ESTALE);
+    assert_non_null(strstr(hull_last_error(), path));
+    assert_int_equal(hull_module_version(m), 1);
+    assert_true(module_sum(m, &in) == sums[0]);
+    hull_weights_unref(w);
+    unlink(path);
+    guard_input_fini(&in);
+    hull_module_unref(m);
+}
+
 /* ---- borrow=on ----------------------------------------------------------- */
 
 typedef void spoil_fn(const char *path);
@@ -419,6 +448,7 @@ int main(void)
         cmocka_unit_test(and_with_borrowed_weights),
         cmocka_unit_test(refits_are_serial),
         cmocka_unit_test(a_spoiled_file_never_mixes),
+        cmocka_unit_test(a_file_written_since_it_was_opened_is_refused),
         cmocka_unit_test(a_truncated_file_stops_its_set),
         cmocka_unit_test(an_overwritten_file_stops_its_set),
         cmocka_unit_test(a_replaced_file_does_not),
