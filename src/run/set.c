@@ -68,7 +68,21 @@ typedef struct source_reader {
     const filler *f;
     const fill_source *s;
     const weight_entry *e;
+    void *whole;       /* all bytes of a strided tensor read in pieces */
 } source_reader;
+
+static hull_status read_strided(source_reader *r, uint64_t off, void *dst,
+                                uint64_t n)
+{
+    if (r->whole == NULL) {
+        r->whole = mem_alloc(r->s->n_bytes);
+        if (r->whole == NULL)
+            return fail_oom(r->s->n_bytes);
+        TRY(weights_read(r->f->b->w[r->s->w], r->e, r->whole));
+    }
+    memcpy(dst, (const char *)r->whole + off, n);
+    return HULL_OK;
+}
 
 static hull_status read_source(void *user, uint64_t off, void *dst, uint64_t n)
 {
@@ -77,9 +91,10 @@ static hull_status read_source(void *user, uint64_t off, void *dst, uint64_t n)
 
     if (r->e != NULL && off == 0 && n == r->s->n_bytes)
         return weights_read(r->f->b->w[r->s->w], r->e, dst);
+    if (r->e != NULL && !r->e->dense)
+        return read_strided(r, off, dst, n);
     if (r->e != NULL)
-        return fail(HULL_EINTERNAL, "'%.*s' is read in pieces",
-                    STR_ARG(r->s->name));
+        return weights_read_part(r->f->b->w[r->s->w], r->e, off, dst, n);
     h = &r->f->p->holes[r->s->kept];
     memcpy(dst, (const char *)h->kept_value + off, n);
     return HULL_OK;
@@ -88,7 +103,8 @@ static hull_status read_source(void *user, uint64_t off, void *dst, uint64_t n)
 static hull_status upload_source(filler *f, stream *st, place dst,
                                  const fill_unit *u, const fill_source *s)
 {
-    source_reader r = {f, s, source_entry(f, s)};
+    source_reader r = {f, s, source_entry(f, s), NULL};
+    hull_status done;
 
     if (s->kept < 0 && r.e == NULL)
         return fail(HULL_EINTERNAL, "'%.*s' is not in the checkpoint",
@@ -97,7 +113,9 @@ static hull_status upload_source(filler *f, stream *st, place dst,
         return fail(HULL_EINTERNAL, "'%.*s' changed its size",
                     STR_ARG(s->name));
     f->read += s->n_bytes;
-    return u->d->be->upload_from(st, dst, read_source, &r);
+    done = u->d->be->upload_from(st, dst, read_source, &r);
+    mem_free(r.whole);
+    return done;
 }
 
 static bool can_borrow(const filler *f, const fill_unit *u,

@@ -93,6 +93,9 @@ const void *weights_view(const weights *w, const weight_entry *e);
  * absent. */
 hull_status weights_read(const weights *w, const weight_entry *e, void *dst)
     MUST_CHECK;
+/* The same for n bytes at off of a dense tensor. */
+hull_status weights_read_part(const weights *w, const weight_entry *e,
+                              uint64_t off, void *dst, uint64_t n) MUST_CHECK;
 /* Equal bytes? Reads both (same storage and place: reads nothing). */
 hull_status weights_equal(bool *out, const weights *a, const weight_entry *ea,
                           const weights *b, const weight_entry *eb) MUST_CHECK;

@@ -6,6 +6,7 @@
  * that shrank is an I/O error. A strided tensor is gathered element by element
  * from its storage; work on large tensors goes in pieces of PIECE bytes.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "weights/index.h"
@@ -140,6 +141,23 @@ hull_status weights_read(const weights *w, const weight_entry *e, void *dst)
     st = walker_init(&k, w, e);
     if (st == HULL_OK)
         st = walker_next(&k, dst, e->len);
+    walker_fini(&k);
+    return note(st, "reading tensor '%.*s'", STR_ARG(e->name));
+}
+
+hull_status weights_read_part(const weights *w, const weight_entry *e,
+                              uint64_t off, void *dst, uint64_t n)
+{
+    walker k;
+    hull_status st;
+
+    if (!e->dense || off > e->len || n > e->len - off)
+        return fail(HULL_EINTERNAL, "tensor '%.*s' has no part of %" PRIu64
+                    " bytes at %" PRIu64, STR_ARG(e->name), n, off);
+    st = walker_init(&k, w, e);
+    k.done = off;
+    if (st == HULL_OK)
+        st = walker_next(&k, dst, n);
     walker_fini(&k);
     return note(st, "reading tensor '%.*s'", STR_ARG(e->name));
 }

@@ -59,6 +59,14 @@ static void memory_tensors(void **state)
     assert_float_equal(out[1], 4, 0);
     assert_float_equal(out[3], 1, 0);
     assert_float_equal(out[11], 11, 0);
+    assert_int_equal(weights_read_part(w, a, 40, out, 8), HULL_OK);
+    assert_float_equal(out[0], 10, 0);
+    assert_float_equal(out[1], 11, 0);
+    assert_int_equal(weights_read_part(w, a, 48, out, 0), HULL_OK);
+    assert_int_equal(weights_read_part(w, a, 44, out, 8), HULL_EINTERNAL);
+    assert_int_equal(weights_read_part(w, a, UINT64_MAX, out, 8),
+                     HULL_EINTERNAL);
+    assert_int_equal(weights_read_part(w, t, 0, out, 48), HULL_EINTERNAL);
     assert_null(weights_find(w, str_of("b")));
     assert_null(weights_at(w, 2));
     weights_unref(w);
@@ -283,6 +291,8 @@ static void places_and_staleness(void **state)
     assert_int_equal(file_bytes_read(), before + 96);
     assert_int_equal(weights_unchanged(w), HULL_OK);
     assert_memory_equal(weights_view(w, find(w, "b")), grid, sizeof grid);
+    assert_int_equal(weights_read_part(w, find(w, "b"), 4, out, 44), HULL_OK);
+    assert_memory_equal(out, (const char *)grid + 4, 44);
     weights_drop(w, find(w, "b"));
 
     assert_int_equal(truncate(at("m.safetensors"), 130), 0);

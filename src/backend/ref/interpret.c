@@ -127,6 +127,30 @@ void host_program_free(host_program *p)
 
 /* ---- plan ---------------------------------------------------------------- */
 
+static bool is_symbol(const ir *m, dim d)
+{
+    const dim_node *n = dim_get(m, d);
+
+    return n != NULL && n->op == DIM_SYM;
+}
+
+/* Plain symbols first: a size like N*M may stand in front of them. */
+static hull_status bind_dims(host_plan *pl, const graph *g,
+                             const shape *params, uint32_t i, bool symbols)
+{
+    const type *t = graph_type(g, g->body->params[i]);
+
+    for (uint32_t k = 0; k < t->rank; k++) {
+        char what[64];
+
+        if (is_symbol(g->m, t->dims[k]) != symbols)
+            continue;
+        snprintf(what, sizeof what, "parameter %u dim %u", i, k);
+        TRY(dim_bind(&pl->env, t->dims[k], params[i].dims[k], what));
+    }
+    return HULL_OK;
+}
+
 static hull_status bind_params(host_plan *pl, const graph *g,
                                const shape *params, uint32_t n)
 {
@@ -141,13 +165,10 @@ static hull_status bind_params(host_plan *pl, const graph *g,
         if (v->type.rank != params[i].rank)
             return fail(HULL_ESHAPE, "parameter %u has rank %u, wanted %u", i,
                         params[i].rank, v->type.rank);
-        for (uint32_t k = 0; k < v->type.rank; k++) {
-            char what[64];
-
-            snprintf(what, sizeof what, "parameter %u dim %u", i, k);
-            TRY(dim_bind(&pl->env, v->type.dims[k], params[i].dims[k], what));
-        }
+        TRY(bind_dims(pl, g, params, i, true));
     }
+    for (uint32_t i = 0; i < n; i++)
+        TRY(bind_dims(pl, g, params, i, false));
     return HULL_OK;
 }
 
