@@ -219,6 +219,61 @@ static void refit_survives_failed_allocations(void **state)
     walk_refit(false, false);
 }
 
+/* From a model file: imported again, so there is more that can fail. */
+static void model_refit_survives_failed_allocations(void **state)
+{
+    hull_module *m = compile_of(DIGITS, guard_epochs[1], "threads=1");
+    uint64_t sums[2];
+    guard_input in;
+    bool failed = true;
+
+    (void)state;
+    guard_input_init(&in, m, 2);
+    sums[0] = module_sum(m, &in);
+    OK(hull_refit_model(m, DIGITS, NULL, NULL));
+    sums[1] = module_sum(m, &in);
+    assert_true(sums[0] != sums[1]);
+    for (uint64_t n = 1; failed; n = next_n(n)) {
+        uint64_t count, version;
+        hull_status st;
+
+        OK(try_refit(m, guard_epochs[1]));
+        version = hull_module_version(m);
+        started(&count, n, true);
+        st = hull_refit_model(m, DIGITS, NULL, NULL);
+        failed = met(count, n);
+        check_oom(st, "refit from a model", n);
+        assert_true(module_sum(m, &in) == sums[st == HULL_OK]);
+        assert_true(hull_module_version(m) == version + (st == HULL_OK));
+    }
+    guard_input_fini(&in);
+    hull_module_unref(m);
+}
+
+static void explain_survives_failed_allocations(void **state)
+{
+    bool failed = true;
+    char *text, *want;
+
+    (void)state;
+    OK(hull_explain(&want, DIGITS, NULL, NULL, NULL, 0));
+    for (uint64_t n = 1; failed; n = next_n(n)) {
+        int64_t live = mem_live();
+        uint64_t count;
+        hull_status st;
+
+        started(&count, n, true);
+        st = hull_explain(&text, DIGITS, NULL, NULL, NULL, 0);
+        failed = met(count, n);
+        check_oom(st, "explain", n);
+        if (st == HULL_OK)
+            assert_string_equal(text, want);
+        hull_free(text);
+        assert_true(mem_live() == live);
+    }
+    hull_free(want);
+}
+
 /* ---- sessions ------------------------------------------------------------ */
 
 static void sessions_survive_failed_allocations(void **state)
@@ -407,6 +462,27 @@ static void a_truncated_file_is_refused(void **state)
     hull_module_unref(m);
 }
 
+static void another_architecture_is_refused(void **state)
+{
+    hull_module *m = compile_of(DIGITS, guard_epochs[0], "threads=1");
+    uint64_t before;
+    guard_input in;
+
+    (void)state;
+    guard_input_init(&in, m, 2);
+    before = module_sum(m, &in);
+    WANT(hull_refit_model(m, "demo/digits.pt2", NULL, NULL), HULL_EBIND);
+    assert_non_null(strstr(hull_last_error(), "another architecture"));
+    WANT(hull_refit_model(m, guard_epochs[1], NULL, NULL),
+         HULL_EUNSUPPORTED);
+    WANT(hull_refit_model(m, "demo/absent.onnx", NULL, NULL),
+         HULL_ENOTFOUND);
+    assert_true(module_sum(m, &in) == before);
+    assert_int_equal(hull_module_version(m), 1);
+    guard_input_fini(&in);
+    hull_module_unref(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +492,8 @@ int main(void)
         cmocka_unit_test(compile_with_a_cache_survives),
         cmocka_unit_test(first_refit_survives_failed_allocations),
         cmocka_unit_test(refit_survives_failed_allocations),
+        cmocka_unit_test(model_refit_survives_failed_allocations),
+        cmocka_unit_test(explain_survives_failed_allocations),
         cmocka_unit_test(sessions_survive_failed_allocations),
         cmocka_unit_test(a_missing_tensor_is_named),
         cmocka_unit_test(an_unexpected_tensor_is_named),
@@ -423,6 +501,7 @@ int main(void)
         cmocka_unit_test(a_wrong_dtype_is_named),
         cmocka_unit_test(all_problems_are_named_together),
         cmocka_unit_test(a_truncated_file_is_refused),
+        cmocka_unit_test(another_architecture_is_refused),
     };
 
     /* Thousands of failures are on purpose here: no lines about them. */
