@@ -176,6 +176,7 @@ static void print_float(buf *b, hull_dtype dt, const void *data, uint64_t i)
      * double that the reader takes. */
     buf_init(&t, sizeof(text));
     buf_f32(&t, (float)v);
+    b->failed = b->failed || t.failed; /* another text would be another key */
     if (!t.failed && str_to_f64(&back, buf_view(&t)) &&
         (double)(float)back == v)
         buf_str(b, buf_view(&t));
