@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct filler {
     const plan *p;
@@ -312,6 +313,18 @@ static slot_group *same_sources(const filler *f, uint32_t unit)
     return g;
 }
 
+/* File times advance in ticks, and a second write within the tick of the first
+ * leaves the same identity: it proves nothing before the tick is over. Whole
+ * seconds look like a file system that counts no finer. */
+static bool is_settled(const file_id *id)
+{
+    int64_t tick = id->mtime_ns % 1000000000 == 0 ? 2000000000 : 20000000;
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec - id->mtime_ns > tick;
+}
+
 static void stamp_sources(filler *f, uint32_t unit)
 {
     const fill_unit *u = &f->fp->units[unit];
@@ -321,7 +334,8 @@ static void stamp_sources(filler *f, uint32_t unit)
         const weight_entry *e = source_entry(f, &u->sources[i]);
 
         s->known = e != NULL &&
-                   weights_identity(f->b->w[u->sources[i].w], e, &s->id);
+                   weights_identity(f->b->w[u->sources[i].w], e, &s->id) &&
+                   is_settled(&s->id.file);
     }
 }
 

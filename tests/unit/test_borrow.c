@@ -7,6 +7,8 @@
  */
 #include "guard.h"
 
+#include <fcntl.h>
+
 #include "ir/ir.h"
 #include "weights/weights.h"
 
@@ -119,6 +121,40 @@ static void a_replaced_file_shares_nothing(void **state)
     OK(refit_of(p.m, path, "", &r));
     assert_true(r.slots_shared == 0);
     assert_true(module_sum(p.m, &p.in) == want);
+    unlink(path);
+    pair_fini(&p);
+}
+
+/* In place, at once, of equal size: all within one tick of the clock that
+ * file times are told by. No refit may take the file for the one before. */
+static void quick_writes_are_not_taken_for_one(void **state)
+{
+    const char *path = temp_path(".safetensors");
+    char *texts[N_EPOCHS];
+    uint64_t sums[N_EPOCHS];
+    size_t n[N_EPOCHS];
+    pair p;
+
+    (void)state;
+    pair_init(&p, "");
+    for (int i = 0; i < N_EPOCHS; i++) {
+        OK(file_read_all(&texts[i], &n[i], guard_epochs[i], SIZE_MAX / 4));
+        OK(refit_of(p.m, guard_epochs[i], "", NULL));
+        sums[i] = module_sum(p.m, &p.in);
+    }
+    copy_file(path, guard_epochs[0]);
+    for (int i = 0; i < 100; i++) {
+        int fd = open(path, O_WRONLY), k = i % N_EPOCHS;
+
+        assert_true(fd >= 0);
+        assert_true(pwrite(fd, texts[k], n[k], 0) == (ssize_t)n[k]);
+        close(fd);
+        OK(refit_of(p.m, path, "", NULL));
+        if (module_sum(p.m, &p.in) != sums[k])
+            STOP("write %d is taken for the one before", i);
+    }
+    for (int i = 0; i < N_EPOCHS; i++)
+        mem_free(texts[i]);
     unlink(path);
     pair_fini(&p);
 }
@@ -462,6 +498,7 @@ int main(void)
         cmocka_unit_test(without_fusion_nothing_is_written),
         cmocka_unit_test(the_same_file_shares_every_slot),
         cmocka_unit_test(a_replaced_file_shares_nothing),
+        cmocka_unit_test(quick_writes_are_not_taken_for_one),
         cmocka_unit_test(a_partial_refit_computes_only_what_changed),
         cmocka_unit_test(memory_is_read_during_the_call_only),
         cmocka_unit_test(memory_with_a_release_is_borrowed_and_released_once),
