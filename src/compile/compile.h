@@ -114,7 +114,8 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
 /* ---- plan_check.c --------------------------------------------------------- */
 
 /* The parts of a plan fit each other: calls, engines, holes, states. Engines
- * come out of files, so a plan is checked wherever it was made. HULL_EFORMAT. */
+ * come out of files, so a plan is checked wherever it was made. HULL_EFORMAT.
+ */
 hull_status plan_check(const plan *p) MUST_CHECK;
 /* The type of a hole, exactly. */
 bool plan_type_is_hole(const ir *m, const type *t, const plan_hole *h);
