@@ -252,9 +252,9 @@ static hull_status check_prepare(const graph *g)
     if (g->n_states != 0)
         return fail(HULL_EFORMAT, "prepare has mutable state");
     for (uint32_t v = 1; v < g->n_values; v++) {
-        const type *t = &g->values[v].type;
+        const type *t = &g->values[v]->type;
 
-        if (g->values[v].alias == 0 && t->kind != TYPE_NONE &&
+        if (g->values[v]->alias == 0 && t->kind != TYPE_NONE &&
             (t->kind != TYPE_TENSOR || !type_is_static(g->m, t)))
             return fail(HULL_EFORMAT,
                         "value %u of prepare is no tensor of a fixed shape", v);

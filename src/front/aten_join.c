@@ -274,13 +274,17 @@ void aten_flip(aten_call *c)
 static val roll(aten_call *c, val x, uint32_t axis, int64_t shift)
 {
     dim size = call_dims(c, x)[axis], cut;
-    int64_t n = 0;
+    int64_t n = 0, back;
 
+    if (!sub_i64(&back, 0, shift)) {
+        call_missing(c, "by -2^63");
+        return x;
+    }
     if (dim_is_int(c->m, size, &n) && n > 0) {
         shift = (shift % n + n) % n;
         cut = n - shift;
     } else {
-        cut = shift < 0 ? dim_int(c->m, -shift)
+        cut = shift < 0 ? dim_int(c->m, back)
                         : dim_sub(c->m, size, dim_int(c->m, shift));
     }
     if (shift == 0 || n == 0)

@@ -165,8 +165,8 @@ static hull_status forget_values(front *f)
     graph *g = f->g;
 
     for (uint32_t i = 0; i < g->n_values; i++) {
-        g->values[i].known = NULL;
-        g->values[i].n_known = 0;
+        g->values[i]->known = NULL;
+        g->values[i]->n_known = 0;
     }
     for (node *n = graph_first(g); n; n = graph_next(g, n))
         TRY(node_infer(g, n));

@@ -7,6 +7,7 @@
 #include "front/onnx_lower.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static hull_status axis_attr(onnx_call *c, int64_t def, uint32_t *out)
@@ -206,10 +207,15 @@ hull_status onnx_trilu(onnx_call *c)
     if (onnx_in(c, 1)) {
         double k = 0;
         val by = c->in[1];
-        if (front_scalar(c->f, by, &k))
+        if (front_scalar(c->f, by, &k)) {
+            if (isnan(k))
+                return fail(HULL_EFORMAT, "k is not a number");
+            /* Far beyond every size is as good as the largest integer. */
+            k = k > 0x1p53 ? 0x1p53 : k < -0x1p53 ? -0x1p53 : k;
             by = op_scalar_i64(c->g, HULL_I64, (int64_t)k);
-        else
+        } else {
             by = op_reshape(c->g, by, NULL, 0);
+        }
         row = op_binary(c->g, OP_add, row, by);
     }
     val keep = op_binary(c->g, upper ? OP_ge : OP_le, col, row);

@@ -225,7 +225,8 @@ hull_status onnx_softmax_old(onnx_call *c)
         c->out[0] = onnx_along(c, c->in[0], op, axis);
         return HULL_OK;
     }
-    memcpy(dims, t->dims, rank * sizeof *dims);
+    if (rank > 0)
+        memcpy(dims, t->dims, rank * sizeof *dims);
     two[0] = dim_product(c->m, dims, (uint32_t)axis);
     two[1] = dim_product(c->m, dims + axis, rank - (uint32_t)axis);
     val x = op_reshape(c->g, c->in[0], two, 2);

@@ -21,7 +21,7 @@ static val copy_value(copier *c, val old, node *def, region *scope,
 {
     ir *m = c->to->m;
     const ir *src = c->from->m;
-    const value *v = &c->from->values[old];
+    const value *v = c->from->values[old];
     val id = value_new(c->to, def, scope, index, v->name);
     dim known[64];
     type t;

@@ -104,6 +104,7 @@ region *region_new(graph *g, node *owner)
 graph *graph_new(ir *m, str name)
 {
     graph *g;
+    value *none;
 
     if (m->status != HULL_OK)
         return NULL;
@@ -117,15 +118,19 @@ graph *graph_new(ir *m, str name)
     g->backend = (str){ "", 0 };
     g->body = region_new(g, NULL);
     g->n_values = 1; /* the none value */
+    none = arena_alloc(&m->a, sizeof(*none));
+    if (none == NULL)
+        ignore(ir_oom(m, sizeof(*none))); /* sticky in the ir */
     if (m->status != HULL_OK)
         return NULL;
-    if (mem_grow(&g->values, &g->cap_values, 8, sizeof(value)) != HULL_OK ||
+    if (mem_grow(&g->values, &g->cap_values, 8, sizeof(value *)) != HULL_OK ||
         mem_grow(&m->graphs, &m->cap_graphs, (size_t)m->n_graphs + 1,
                  sizeof(graph *)) != HULL_OK) {
         mem_free(g->values);
-        ignore(ir_oom(m, sizeof(value) * 8)); /* sticky in the ir */
+        ignore(ir_oom(m, sizeof(value *) * 8)); /* sticky in the ir */
         return NULL;
     }
+    g->values[0] = none;
     m->graphs[m->n_graphs++] = g;
     return g;
 }
@@ -136,15 +141,16 @@ val value_new(graph *g, node *def, region *scope, uint32_t index, str name)
 
     if (g->m->status != HULL_OK)
         return 0;
-    if (g->n_values == UINT32_MAX ||
+    v = arena_alloc(&g->m->a, sizeof(*v));
+    if (v == NULL || g->n_values == UINT32_MAX ||
         mem_grow(&g->values, &g->cap_values, (size_t)g->n_values + 1,
-                 sizeof(value)) != HULL_OK) {
-        ignore(ir_oom(g->m, sizeof(value) * g->n_values)); /* sticky */
+                 sizeof(value *)) != HULL_OK) {
+        ignore(ir_oom(g->m, sizeof(value *) * g->n_values)); /* sticky */
         return 0;
     }
-    v = &g->values[g->n_values];
     *v = (value){ .def = def, .scope = scope, .index = index };
     v->name = ir_str(g->m, name);
+    g->values[g->n_values] = v;
     return g->n_values++;
 }
 
@@ -175,7 +181,7 @@ static region *current(graph *g)
 
 val graph_param(graph *g, str name, const type *t)
 {
-    /* t may be a value's own, and values move as they grow. */
+    /* t may be a value's own. */
     type copy = t != NULL ? *t : (type){0};
     region *r;
     val v;
@@ -241,14 +247,14 @@ bool region_inside(const region *r, const region *outer)
 
 val graph_resolve(const graph *g, val v)
 {
-    while (v < g->n_values && g->values[v].alias != 0)
-        v = g->values[v].alias;
+    while (v < g->n_values && g->values[v]->alias != 0)
+        v = g->values[v]->alias;
     return v < g->n_values ? v : 0;
 }
 
 const value *graph_value(const graph *g, val v)
 {
-    return &g->values[graph_resolve(g, v)];
+    return g->values[graph_resolve(g, v)];
 }
 
 const type *graph_type(const graph *g, val v)
@@ -265,7 +271,7 @@ void value_set_type(graph *g, val v, const type *t)
 {
     v = graph_resolve(g, v);
     if (v != 0)
-        g->values[v].type = *t;
+        g->values[v]->type = *t;
 }
 
 void value_set_known(graph *g, val v, const dim *d, uint32_t n)
@@ -275,8 +281,8 @@ void value_set_known(graph *g, val v, const dim *d, uint32_t n)
     v = graph_resolve(g, v);
     if (v == 0 || g->m->status != HULL_OK)
         return;
-    g->values[v].known = NULL;
-    g->values[v].n_known = 0;
+    g->values[v]->known = NULL;
+    g->values[v]->n_known = 0;
     if (d == NULL || n > 64)
         return;
     copy = arena_memdup(&g->m->a, d, n * sizeof(*d));
@@ -284,14 +290,14 @@ void value_set_known(graph *g, val v, const dim *d, uint32_t n)
         ignore(ir_oom(g->m, n * sizeof(*d))); /* sticky in the ir */
         return;
     }
-    g->values[v].known = copy;
-    g->values[v].n_known = n;
+    g->values[v]->known = copy;
+    g->values[v]->n_known = n;
 }
 
 void value_set_name(graph *g, val v, str name)
 {
     if (v != 0 && v < g->n_values)
-        g->values[v].name = ir_str(g->m, name);
+        g->values[v]->name = ir_str(g->m, name);
 }
 
 void graph_replace(graph *g, val from, val to)
@@ -299,7 +305,7 @@ void graph_replace(graph *g, val from, val to)
     from = graph_resolve(g, from);
     to = graph_resolve(g, to);
     if (from != 0 && to != 0 && from != to)
-        g->values[from].alias = to;
+        g->values[from]->alias = to;
 }
 
 /* ---- nodes in regions ---------------------------------------------------- */
@@ -440,8 +446,8 @@ void graph_settle(graph *g)
         val root = graph_resolve(g, v), next;
 
         for (val x = v; x != root; x = next) {
-            next = g->values[x].alias;
-            g->values[x].alias = root;
+            next = g->values[x]->alias;
+            g->values[x]->alias = root;
         }
     }
     for (node *n = graph_first(g); n != NULL; n = graph_next(g, n)) {

@@ -314,7 +314,7 @@ struct graph {
     str name;
     str backend;            /* "on cpu"; empty = none */
     region *body;
-    value *values;          /* values[0] is the none value */
+    value **values;         /* values[0] is the none value; none moves */
     uint32_t n_values;
     size_t cap_values;
     graph_state *states;

@@ -403,7 +403,7 @@ val node_add(graph *g, node *n)
     if (g->m->status != HULL_OK)
         return 0;
     for (uint32_t i = 0; i < n->n_out; i++)
-        g->values[n->out[i]].scope = r;
+        g->values[n->out[i]]->scope = r;
     st = node_infer(g, n);
     if (st != HULL_OK || g->m->status != HULL_OK) {
         ir_fail(g->m, st);

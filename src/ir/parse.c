@@ -66,7 +66,7 @@ static hull_status parse_use(parser *p, val *out)
     if (!strmap_get(&p->values, name, out))
         return fail(HULL_EFORMAT, "line %u column %u: %%%.*s is not defined",
                     at.line, at.column, STR_ARG(name));
-    if (!region_inside(p->r, p->g->values[*out].scope))
+    if (!region_inside(p->r, p->g->values[*out]->scope))
         return fail(HULL_EFORMAT,
                     "line %u column %u: %%%.*s is not visible "
                     "here",

@@ -36,7 +36,7 @@ typedef struct printer {
 
 static void name_value(printer *p, val v)
 {
-    const value *x = &p->g->values[v];
+    const value *x = p->g->values[v];
     uint32_t seen;
 
     if (v == 0)
@@ -74,7 +74,7 @@ static void print_value(printer *p, val v)
     }
     buf_putc(p->b, '%');
     if (p->number[v] == NAMED)
-        buf_str(p->b, p->g->values[v].name);
+        buf_str(p->b, p->g->values[v]->name);
     else
         buf_printf(p->b, "%u", p->number[v]);
 }
@@ -229,7 +229,7 @@ static void print_literal(printer *p, const literal *l, const node *n)
 {
     char hex[DIGEST_HEX_SIZE];
 
-    if (n->n_out == 0 || !type_is_literals(&p->g->values[n->out[0]].type, l)) {
+    if (n->n_out == 0 || !type_is_literals(&p->g->values[n->out[0]]->type, l)) {
         buf_puts(p->b, hull_dtype_name(l->dtype));
         buf_putc(p->b, '[');
         for (uint32_t i = 0; i < l->rank; i++)
@@ -429,7 +429,7 @@ static void print_node(printer *p, const node *n, uint32_t depth)
     print_attrs(p, n, info, depth);
     for (uint32_t i = 0; i < n->n_out; i++) {
         buf_puts(p->b, i == 0 ? " : " : ", ");
-        print_type(p, &p->g->values[n->out[i]].type);
+        print_type(p, &p->g->values[n->out[i]]->type);
     }
     buf_putc(p->b, '\n');
 }
@@ -445,7 +445,7 @@ static void print_params(printer *p, const region *r)
             buf_puts(p->b, ", ");
         print_value(p, r->params[i]);
         buf_puts(p->b, ": ");
-        print_type(p, &g->values[r->params[i]].type);
+        print_type(p, &g->values[r->params[i]]->type);
         if (r->owner == NULL && p->param_state[i] != 0) {
             buf_puts(p->b, " = state ");
             print_hole(p, g->states[p->param_state[i] - 1].initial);

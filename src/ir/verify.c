@@ -42,9 +42,9 @@ static void problem(checker *c, const char *fmt, ...)
         if (n->label.n > 0)
             buf_printf(&c->text, " (%.*s)", STR_ARG(n->label));
         else if (n->n_out > 0 && n->out[0] < c->g->n_values &&
-                 c->g->values[n->out[0]].name.n > 0)
+                 c->g->values[n->out[0]]->name.n > 0)
             buf_printf(&c->text, " (%%%.*s)",
-                       STR_ARG(c->g->values[n->out[0]].name));
+                       STR_ARG(c->g->values[n->out[0]]->name));
     }
     buf_puts(&c->text, ": ");
     va_start(ap, fmt);
@@ -86,7 +86,7 @@ static void check_use(checker *c, val v, const region *r, const char *what,
         problem(c, "%s %u (value %u) is used before its definition", what, i,
                 x);
         c->structural = true;
-    } else if (!is_visible(r, c->g->values[x].scope)) {
+    } else if (!is_visible(r, c->g->values[x]->scope)) {
         problem(c, "%s %u (value %u) is not visible here", what, i, x);
         c->structural = true;
     }
@@ -94,7 +94,7 @@ static void check_use(checker *c, val v, const region *r, const char *what,
 
 static void check_type(checker *c, val v, const char *what, uint32_t i)
 {
-    const type *t = &c->g->values[v].type;
+    const type *t = &c->g->values[v]->type;
 
     for (; t->kind == TYPE_SEQUENCE || t->kind == TYPE_OPTIONAL; t = t->elem)
         if (t->elem == NULL)
@@ -123,7 +123,7 @@ static void check_definition(checker *c, val v, const node *def,
         c->structural = true;
         return;
     }
-    x = &c->g->values[v];
+    x = c->g->values[v];
     if (x->def != def || x->index != i || x->scope != scope) {
         problem(c, "%s %u (value %u) names another definition", what, i, v);
         c->structural = true;
@@ -312,15 +312,15 @@ static hull_status infer_and_compare(checker *c, node *n, value *saved)
     hull_status st;
 
     for (uint32_t i = 0; i < n->n_out; i++)
-        saved[i] = g->values[n->out[i]];
+        saved[i] = *g->values[n->out[i]];
     st = node_infer(g, n);
     c->at = n;
     if (st != HULL_OK)
         problem(c, "%s", error_text());
     for (uint32_t i = 0; i < n->n_out; i++) {
-        type found = g->values[n->out[i]].type;
+        type found = g->values[n->out[i]]->type;
 
-        g->values[n->out[i]] = saved[i];
+        *g->values[n->out[i]] = saved[i];
         if (st != HULL_OK || type_agrees(g->m, &found, &saved[i].type))
             continue;
         problem(c, "result %u has type ", i);

@@ -106,7 +106,7 @@ hull_status pass_cse(graph *g)
             continue;
         }
         for (uint32_t i = 0; i < n->n_out; i++)
-            graph_replace(g, n->out[i], g->values[first].def->out[i]);
+            graph_replace(g, n->out[i], g->values[first]->def->out[i]);
     }
 out:
     strmap_fini(&seen);

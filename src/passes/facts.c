@@ -48,7 +48,7 @@ static bool *runtime_array(graph *g)
     if (runtime == NULL)
         return NULL;
     for (uint32_t v = 1; v < g->n_values; v++)
-        runtime[v] = g->values[v].def == NULL && g->values[v].alias == 0;
+        runtime[v] = g->values[v]->def == NULL && g->values[v]->alias == 0;
     for (node *n = graph_first(g); n != NULL; n = graph_next(g, n)) {
         bool is = node_is_runtime(g, n, runtime);
 

@@ -161,7 +161,7 @@ static void drop_names(ir *m)
         graph *g = m->graphs[i];
 
         for (uint32_t v = 0; v < g->n_values; v++)
-            g->values[v].name = (str){0};
+            g->values[v]->name = (str){0};
         for (node *n = graph_first(g); n != NULL; n = graph_next(g, n))
             n->label = (str){0};
     }

@@ -465,7 +465,7 @@ static void test_hole_values_are_forgotten(void **state)
     assert_non_null(h);
     assert_true(h->kept); /* int64 */
     for (uint32_t i = 0; i < fm->g->n_values; i++)
-        assert_null(fm->g->values[i].known);
+        assert_null(fm->g->values[i]->known);
     front_free(fm);
 }
 

@@ -120,7 +120,7 @@ static void wrong_links(void **state)
 static void wrong_owner(void **state)
 {
     (void)state;
-    g->values[node_of(OP_relu)->out[0]].def = node_of(OP_add);
+    g->values[node_of(OP_relu)->out[0]]->def = node_of(OP_add);
     found("names another definition");
 }
 

@@ -175,7 +175,7 @@ static hull_status bind_params(host_plan *pl, const graph *g,
 static hull_status plan_shapes(host_plan *pl, const graph *g)
 {
     for (uint32_t v = 1; v < g->n_values; v++) {
-        const value *x = &g->values[v];
+        const value *x = g->values[v];
 
         if (x->type.kind == TYPE_NONE || x->alias != 0)
             continue;
