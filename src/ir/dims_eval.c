@@ -140,6 +140,13 @@ static range range_of(const ir *m, dim d)
     return everything;
 }
 
+bool dim_is_symbol(const ir *m, dim d)
+{
+    const dim_node *n = dim_get(m, d);
+
+    return n != NULL && n->op == DIM_SYM;
+}
+
 void dim_range(const ir *m, dim d, int64_t *out_min, int64_t *out_max)
 {
     range r = range_of(m, d);

@@ -98,6 +98,7 @@ dim dim_bcast(ir *m, dim a, dim b);
 dim dim_product(ir *m, const dim *d, uint32_t n);
 /* True and *out when d is an integer constant (negative ones included). */
 bool dim_is_int(const ir *m, dim d, int64_t *out);
+bool dim_is_symbol(const ir *m, dim d);
 /* Provably equal: same linear form whatever the order of its terms. Two
  * DIM_UNKNOWN are not equal. */
 bool dim_eq(const ir *m, dim a, dim b);

@@ -228,10 +228,23 @@ static hull_status check_input(session *s, uint32_t i, const hull_tensor *t)
     if (t->device != 0)
         return fail(HULL_EUNSUPPORTED, "input '%.*s' is on device %d; only "
                     "host memory is taken", STR_ARG(name), t->device);
+    return HULL_OK;
+}
+
+/* The input's dims that are plain symbols, or all others. */
+static hull_status bind_input(session *s, uint32_t i, const hull_tensor *t,
+                              bool symbols)
+{
+    const plan *p = s->m->plan;
+    const type *want = graph_type(p->main, p->main->body->params[i]);
+
     for (uint32_t k = 0; k < want->rank; k++) {
         char what[256];
 
-        snprintf(what, sizeof what, "input '%.*s' dim %u", STR_ARG(name), k);
+        if (dim_is_symbol(p->m, want->dims[k]) != symbols)
+            continue;
+        snprintf(what, sizeof what, "input '%.*s' dim %u",
+                 STR_ARG(p->inputs[i]), k);
         TRY(dim_bind(&s->env, want->dims[k], t->shape[k], what));
     }
     return HULL_OK;
@@ -262,7 +275,11 @@ static hull_status check_inputs(session *s, const hull_tensor *inputs,
             return fail(HULL_EINVAL, "input '%.*s' has no data",
                         STR_ARG(p->inputs[i]));
         s->inputs[i] = inputs[i];
+        TRY(bind_input(s, i, &inputs[i], true));
     }
+    /* A size like N*M may stand in front of the inputs that fix N and M. */
+    for (uint32_t i = 0; i < n_inputs; i++)
+        TRY(bind_input(s, i, &inputs[i], false));
     return HULL_OK;
 }
 

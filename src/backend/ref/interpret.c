@@ -127,13 +127,6 @@ void host_program_free(host_program *p)
 
 /* ---- plan ---------------------------------------------------------------- */
 
-static bool is_symbol(const ir *m, dim d)
-{
-    const dim_node *n = dim_get(m, d);
-
-    return n != NULL && n->op == DIM_SYM;
-}
-
 /* Plain symbols first: a size like N*M may stand in front of them. */
 static hull_status bind_dims(host_plan *pl, const graph *g,
                              const shape *params, uint32_t i, bool symbols)
@@ -143,7 +136,7 @@ static hull_status bind_dims(host_plan *pl, const graph *g,
     for (uint32_t k = 0; k < t->rank; k++) {
         char what[64];
 
-        if (is_symbol(g->m, t->dims[k]) != symbols)
+        if (dim_is_symbol(g->m, t->dims[k]) != symbols)
             continue;
         snprintf(what, sizeof what, "parameter %u dim %u", i, k);
         TRY(dim_bind(&pl->env, t->dims[k], params[i].dims[k], what));
