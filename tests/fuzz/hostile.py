@@ -189,10 +189,14 @@ def node(op, ins, outs, *attrs, **more):
     return message(f1=ins, f2=outs, f4=op, f5=list(attrs), **more)
 
 
+def graph_of(nodes, inits, ins, outs):
+    return message(f1=list(nodes), f2="g", f5=list(inits), f11=list(ins),
+                   f12=list(outs))
+
+
 def graph(nodes, inits=(), ins=(), outs=("y",)):
-    return message(f1=list(nodes), f2="g", f5=list(inits),
-                   f11=[value(i, 2) for i in ins],
-                   f12=[value(o, 2) for o in outs])
+    return graph_of(nodes, inits, [value(i, 2) for i in ins],
+                    [value(o, 2) for o in outs])
 
 
 def model(g, functions=(), imports=((("", 17)),)):

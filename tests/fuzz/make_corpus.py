@@ -5,8 +5,8 @@
 
 From each seed: the seed, truncations, flipped bits, lengths and offsets
 overwritten with extreme values, pieces removed and repeated, and changes below
-the framing (inside.py). Then the hand-made files of hostile.py, and those that
-fuzzers found (corpus/). A fixed random sequence makes the files the same
+the framing (inside.py). Then the hand-made files of hostile.py, operations
+with random operands (soup.py), and what fuzzers found (corpus/). A fixed random sequence makes the files the same
 everywhere. With the program HULL, module files are made first, as seeds.
 """
 import glob
@@ -20,6 +20,7 @@ import tempfile
 
 import hostile
 import inside
+import soup
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -35,10 +36,20 @@ SEEDS = {
     "engine": ["%/*.engine"],
     "module": ["%/stripped.hull", "%/sources.hull", "%/prepared.hull"],
 }
+SOUP = 250  # of each frontend
+
+
+def stir(name, make, rows):
+    rng = random.Random(name)
+    return {f"soup{i:03}.{name}": make(rng, rows) for i in range(SOUP)}
+
+
 HOSTILE = {
     "weights": [hostile.safetensors, hostile.torch, hostile.onnx],
     "ir": [hostile.ir],
-    "model": [hostile.onnx],
+    "model": [hostile.onnx,
+              lambda: stir("onnx", soup.onnx, list(soup.onnx_rows())),
+              lambda: stir("pt2", soup.pt2, soup.pt2_rows())],
 }
 # Many small seeds need fewer changes each.
 PER_TARGET_MAX = 400
