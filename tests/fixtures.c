@@ -15,6 +15,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <unistd.h>
 
 #define ATOL 1e-4
 #define RTOL 1e-3
@@ -133,14 +134,42 @@ static hull_status same_bytes(const io *a, const io *b, const char *what)
     return HULL_OK;
 }
 
+/* The prepared slots of a module, as its file holds them. */
+static hull_status save_slots(hull_module *m, buf *out)
+{
+    static unsigned serial;
+    char path[64];
+    hull_status st = HULL_OK;
+    container *c = NULL;
+    file f = {0};
+    bytes slots;
+
+    snprintf(path, sizeof path, "build/fixture-%u-%u.hull",
+             (unsigned)getpid(), serial++);
+    buf_init(out, SIZE_MAX / 2);
+    TRY_OUT(dir_make("build"));
+    TRY_OUT(hull_module_save(m, path, HULL_SAVE_PREPARED));
+    TRY_OUT(file_map(&f, path));
+    TRY_OUT(container_open(&c, (bytes){f.p, f.size}, UINT64_MAX));
+    TRY_OUT(container_get(c, "slots", UINT64_MAX, &slots));
+    buf_put(out, slots.p, slots.n);
+    st = buf_status(out);
+out:
+    container_free(c);
+    file_close(&f);
+    remove(path);
+    return st;
+}
+
 /* One fixture in one form. */
 typedef struct subject {
     char model[1200], ckpt_a[1200], ckpt_b[1200], io_a[1200], io_b[1200];
     bool learn; /* the exporter left no names: equal bytes decide once */
 } subject;
 
-/* Outputs of a module built with B right away. */
-static hull_status built_with_b(const subject *x, const weights *io_b, io *out)
+/* Outputs and slots of a module built with B right away. */
+static hull_status built_with_b(const subject *x, const weights *io_b, io *out,
+                                buf *slots)
 {
     hull_weights *b = NULL, *a = NULL;
     hull_module *m = NULL;
@@ -153,6 +182,7 @@ static hull_status built_with_b(const subject *x, const weights *io_b, io *out)
     TRY_OUT(hull_compile(&m, x->model, b, NULL, o));
     TRY_OUT(hull_session_new(&s, m, NULL));
     TRY_OUT(check_run(s, io_b, "", out));
+    TRY_OUT(save_slots(m, slots));
 out:
     hull_session_free(s);
     hull_module_unref(m);
@@ -193,6 +223,7 @@ static hull_status check(const subject *x)
     hull_session *s = NULL;
     hull_options *o = NULL;
     io first = {0}, again = {0}, refitted = {0}, built = {0};
+    buf slots_refitted = {0}, slots_built = {0};
     hull_status st = HULL_OK;
 
     TRY_OUT(weights_open(&io_a, x->io_a, NULL));
@@ -209,18 +240,26 @@ static hull_status check(const subject *x)
     TRY_OUT(note(hull_refit(m, b, NULL, NULL), "refit to B"));
     TRY_OUT(note(check_run(s, io_b, "", &refitted), "with B"));
     TRY_OUT(second_shape(s, m, io_b));
+    TRY_OUT(save_slots(m, &slots_refitted));
     TRY_OUT(note(hull_refit(m, a, NULL, NULL), "refit to A"));
     TRY_OUT(note(check_run(s, io_a, "", &again), "with A again"));
     TRY_OUT(same_bytes(&first, &again, "A, B, A"));
     if (!x->learn) {
-        TRY_OUT(note(built_with_b(x, io_b, &built), "built with B"));
+        TRY_OUT(note(built_with_b(x, io_b, &built, &slots_built),
+                     "built with B"));
         TRY_OUT(same_bytes(&refitted, &built, "built with B"));
+        if (!str_eq(buf_view(&slots_refitted), buf_view(&slots_built)) ||
+            slots_built.n == 0)
+            TRY_OUT(fail(HULL_EMISMATCH, "slots built with B differ from "
+                         "slots refitted to B"));
     }
 out:
     io_free(&first);
     io_free(&again);
     io_free(&refitted);
     io_free(&built);
+    buf_fini(&slots_refitted);
+    buf_fini(&slots_built);
     hull_session_free(s);
     hull_module_unref(m);
     hull_options_free(o);
