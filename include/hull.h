@@ -105,7 +105,8 @@ typedef enum hull_dtype {
     HULL_F8E5M2FNUZ = 8, HULL_F8E8M0 = 9, HULL_F4E2M1 = 10,
     HULL_I64 = 11, HULL_I32 = 12, HULL_I16 = 13, HULL_I8 = 14, HULL_I4 = 15,
     HULL_U64 = 16, HULL_U32 = 17, HULL_U16 = 18, HULL_U8 = 19, HULL_U4 = 20,
-    HULL_BOOL = 21, HULL_C64 = 22, HULL_C128 = 23
+    HULL_BOOL = 21, HULL_C64 = 22, HULL_C128 = 23,
+    HULL_I2 = 24, HULL_U2 = 25
 } hull_dtype;
 
 HULL_API const char *hull_dtype_name(hull_dtype dt); /* "f32"; never NULL */

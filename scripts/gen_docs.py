@@ -117,12 +117,36 @@ def ops():
     return "".join(out) + "\n"
 
 
+# ---- support: tests/conformance.txt ------------------------------------------
+
+
+def support():
+    """The expected failures by reason, names folded to what they share."""
+    groups = {}
+    for line in read("tests/conformance.txt").splitlines():
+        if line.startswith("## "):
+            names = groups.setdefault(line[3:], [])
+        elif line and line[0] != "#":
+            names.append(line.split("/")[-1].removeprefix("test_"))
+    rows = []
+    for reason, names in sorted(groups.items(), key=lambda g: -len(g[1])):
+        plain = sorted({n.partition("@")[0].removesuffix("_expanded")
+                        for n in names})
+        heads = sorted({re.match(r"[a-z0-9]+(?:_[a-z]+)?", n).group(0)
+                        for n in plain})
+        shown = plain if len(plain) <= 12 else [h + "…" for h in heads]
+        rows.append([reason, str(len(names)),
+                     " ".join(f"`{n}`" for n in shown)])
+    return "\n" + table(["reason", "tests", "which"], rows) + "\n"
+
+
 # ---- pages -------------------------------------------------------------------
 
 # name -> (page, whole page?, generator)
 GENERATORS = {
     "options": ("docs/options.md", True, options),
     "ops": ("docs/ir.md", False, ops),
+    "support": ("docs/support.md", False, support),
 }
 
 

@@ -209,6 +209,9 @@ def cast():
         want = torch.trunc(torch.nan_to_num(d(x), 0, INF, -INF))
         case("cast", {"to": dt}, "f32", [x], torch.clamp(want, lo, hi), dt)
     case("cast", {"to": "bool"}, "f32", [x], x.to(torch.bool), "bool")
+    bits = torch.tensor([0, 0x3f000000, 0x3fc00000, 0x40000000], dtype=torch.int32)
+    case("bitcast", {"to": "f32"}, "i32", [bits], bits.view(torch.float32),
+         "f32", 0)
     for dt in ("f16", "bf16", "f64"):
         case("cast", {"to": dt}, "f32", [x], x.to(DT[dt]), dt, 0)
     k = of("i64", [0, 1, -1, 255, 256, -129, 70000])
@@ -285,6 +288,8 @@ def reduce():
          d(c).cumsum(1) - d(c), tol=1e-6)
     case("cumsum", {"axis": 0}, "i64", [k], k.cumsum(0))
     case("cumsum", {"axis": 0}, "f16", [rand("f16", 0)], torch.zeros(0))
+    case("cumprod", {"axis": 1}, "f32", [c], d(c).cumprod(1))
+    case("cumprod", {"axis": 0}, "i64", [k], k.cumprod(0))
 
 
 def matmul():

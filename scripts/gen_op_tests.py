@@ -343,6 +343,13 @@ def select():
         case("cast", [f], torch.clamp(f, -top, top).to(DT[dt]), to=Raw(dt))
     case("cast", [torch.zeros(0, 2)], torch.zeros(0, 2).int(), to=Raw("i32"))
     case("cast", [of("f16", 2.5)], of("i32", 2), to=Raw("i32"))
+    for src, dst in (("f32", "i32"), ("i32", "f32"), ("f64", "i64"),
+                     ("u8", "i8"), ("f16", "i16"), ("i16", "bf16")):
+        k = of(src, HOSTILE) if src in FLOATS else of(src, [0, 1, 100, 127])
+        case("bitcast", [k], k.view(DT[dst]), to=Raw(dst))
+    case("bitcast", [torch.zeros(0, 2)], torch.zeros(0, 2).int(),
+         to=Raw("i32"))
+    exact.add("bitcast")
 
 
 def reduce():
@@ -408,6 +415,18 @@ def reduce():
     c = of("f32", [1, INF, 1, -INF, 1])
     case("cumsum", [c], c.cumsum(0), axis=0)
     case("cumsum", [torch.zeros(0, 2)], torch.zeros(0, 2), axis=0)
+    for dt in ("f32", "f64", "i64", "u8"):
+        c = rand(dt, 2, 3, 2)
+        one = torch.ones(2, 1, 2, dtype=c.dtype)
+        y = d(c) if dt[0] == "f" else c
+        case("cumprod", [c], y.cumprod(1).to(DT[dt]), axis=1)
+        case("cumprod", [c], y.flip(-1).cumprod(-1).flip(-1).to(DT[dt]),
+             axis=-1, reverse=True)
+        case("cumprod", [c], torch.cat([one, y[:, :2].cumprod(1)], 1)
+             .to(DT[dt]), axis=1, exclusive=True)
+    c = of("f32", [1, INF, 2, 0, 3, NAN])
+    case("cumprod", [c], c.cumprod(0), axis=0)
+    case("cumprod", [torch.zeros(0, 2)], torch.zeros(0, 2), axis=0)
 
 
 def matmul():
@@ -889,6 +908,57 @@ def recurrent():
          hidden=2)
 
 
+def sample():
+    x = rand("f32", 2, 3, 4, 5)
+    grid = rand("f32", 2, 3, 2, 2) * 1.5
+    grid[0, 0, 0], grid[0, 0, 1, 0] = 1.0, 7.5
+    for mode, name in (("nearest", "nearest"), ("linear", "bilinear"),
+                       ("cubic", "bicubic")):
+        for edge in ("zeros", "border", "reflection"):
+            for align in (False, True):
+                if mode == "cubic" and edge != "zeros":
+                    continue  # PyTorch moves taps, ONNX the place
+                y = F.grid_sample(d(x), d(grid), name, edge, align)
+                case("grid_sample", [x, grid], to("f32", y), mode=mode,
+                     edge=edge, align=align)
+    for dt in ("f64", "f16"):
+        v, g = rand(dt, 1, 2, 2, 3, 2), rand(dt, 1, 2, 2, 1, 3)
+        case("grid_sample", [v, g],
+             to(dt, F.grid_sample(d(v), d(g), "bilinear", "zeros", False)))
+    case("grid_sample", [torch.zeros(1, 0, 2, 2), torch.zeros(1, 2, 2, 2)],
+         torch.zeros(1, 0, 2, 2))
+
+
+def fourier():
+    def parts(z):
+        return torch.view_as_real(z)
+
+    for dt in ("f32", "f64"):
+        x = rand(dt, 2, 5, 3, 2)
+        z = torch.view_as_complex(d(x))
+        for axis, size in ((0, 2), (1, 5), (2, 3), (1, 7), (1, 3), (-2, 3)):
+            dim = axis if axis >= 0 else 2
+            case("dft", [x], to(dt, parts(torch.fft.fft(z, size, dim))),
+                 axis=axis, size=size)
+            case("dft", [x], to(dt, parts(torch.fft.ifft(z, size, dim))),
+                 axis=axis, size=size, inverse=True)
+        r = rand(dt, 2, 6, 1)
+        v = d(r)[..., 0]
+        case("dft", [r], to(dt, parts(torch.fft.fft(v, 6, 1))), axis=1,
+             size=6)
+        for size in (5, 6, 8):
+            half = torch.fft.rfft(v, size, 1)
+            case("dft", [r], to(dt, parts(half)), axis=1, size=size,
+                 onesided=True)
+            h = to(dt, parts(half)).contiguous()
+            back = torch.fft.irfft(torch.view_as_complex(d(h)), size, 1)
+            case("dft", [h], to(dt, back.unsqueeze(-1)), axis=1, size=size,
+                 inverse=True, onesided=True)
+    case("dft", [of("f32", [NAN, 1.0], 2, 1)],
+         of("f32", [NAN, NAN, NAN, NAN], 2, 2), axis=0, size=2)
+    case("dft", [torch.zeros(0, 3, 2)], torch.zeros(0, 3, 2), axis=1, size=3)
+
+
 def control():
     body = ("  %r = if %c {then=graph () {\n    %a = neg %x : f32[2]\n"
             "    return %a, %x\n  }, else=graph () {\n    return %x, %x\n  }}"
@@ -944,7 +1014,7 @@ def control():
 
 for group in (source, unary, binary, select, reduce, matmul, conv, pool,
               resize, norm, attention, view, gather, quant, recurrent,
-              control):
+              sample, fourier, control):
     group()
 exact.update(("const", "dims", "iota", "arg_max", "arg_min", "reduce_any",
               "reduce_max", "reduce_min", "max_pool"))

@@ -109,7 +109,7 @@ static hull_status read_pin(cursor *c, ir *m, uint32_t i)
     c->p += sizeof named.b;
     c->n -= sizeof named.b;
     dt = take(c, 4);
-    l.dtype = dt <= HULL_C128 ? (hull_dtype)dt : HULL_NONE;
+    l.dtype = dt <= HULL_U2 ? (hull_dtype)dt : HULL_NONE;
     if (hull_dtype_bits(l.dtype) == 0)
         return fail(HULL_EFORMAT, "pin %u has dtype number %llu", i,
                     (unsigned long long)dt);

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define OPSET_MIN 7
+#define OPSET_MIN 1
 #define ABSENT UINT32_MAX /* an optional input that a call left out */
 
 static const str default_domain = {"ai.onnx", 7};
@@ -213,7 +213,7 @@ static hull_status scan_node(onnx *o, const onnx_scope *s, const onnx_node *n,
         return scan_nodes(o, &inner, fn->nodes, fn->n_nodes, depth + 1);
     }
     TRY(version_of(s, n, &version));
-    if (n->domain.n > 0 || !onnx_row_find(n->op, version))
+    if (!onnx_row_find(n->domain, n->op, version))
         front_missing(o->f, n->op, n->domain.n ? n->domain : default_domain,
                       version, n->name.n || !n->n_out ? n->name : n->out[0]);
     for (uint32_t i = 0; i < n->n_attrs; i++) {
@@ -494,7 +494,7 @@ static hull_status lower_node(onnx *o, const onnx_node *node_)
         return close_call(&c);
     }
     TRY(version_of(o->scope, &resolved, &c.version));
-    c.row = onnx_row_find(resolved.op, c.version);
+    c.row = onnx_row_find(resolved.domain, resolved.op, c.version);
     if (!c.row)
         return fail(HULL_EUNSUPPORTED, "no lowering");
     TRY(check_attrs(&resolved, c.row));
@@ -525,6 +525,8 @@ static hull_status open_stored(onnx *o, const onnx_graph *g, bool main)
             continue;
         str full = prefixed(o, o->scope->prefix, name);
         TRY(ir_status(o->f->m));
+        if (weights_find(o->f->fm->native, full))
+            continue; /* the graph was lowered before */
         TRY(onnx_tensor_add(o->f->fm->native, full, g->initializers[i], 0,
                             o->dir, false));
     }

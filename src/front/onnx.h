@@ -162,8 +162,9 @@ typedef struct onnx_row {
     const char *attrs;         /* names it may have, one blank between */
 } onnx_row;
 
-/* The rows of `op` (default domain); NULL row = none for that version. */
-const onnx_row *onnx_row_find(str op, int64_t version);
+/* The row of `op` in a domain ("" = the default one); NULL = none for that
+ * version. */
+const onnx_row *onnx_row_find(str domain, str op, int64_t version);
 
 struct onnx_call {
     onnx *o;

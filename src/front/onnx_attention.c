@@ -101,13 +101,11 @@ static val whole_mask(onnx_call *c, val mask, dim keys)
 
 static hull_status check_attention(onnx_call *c)
 {
-    if (onnx_float(c, "softcap", 0.0) != 0.0)
-        return fail(HULL_EUNSUPPORTED, "softcap is not 0");
-    if (onnx_in(c, 6))
-        return fail(HULL_EUNSUPPORTED, "nonpad_kv_seqlen is given");
-    if (onnx_wants(c, 3))
-        return fail(HULL_EUNSUPPORTED, "the product of queries and keys is an "
-                    "output");
+    int64_t mode = onnx_int(c, "qk_matmul_output_mode", 0);
+
+    if (mode < 0 || mode > 3)
+        return fail(HULL_EFORMAT, "qk_matmul_output_mode is %" PRId64
+                    ", want 0 to 3", mode);
     if (onnx_int(c, "left_window_size", -1) >= 0 ||
         onnx_int(c, "right_window_size", -1) >= 0)
         return fail(HULL_EUNSUPPORTED, "a window is given");
@@ -130,8 +128,136 @@ static hull_status append_past(onnx_call *c, val *x, uint32_t i, dim *past)
     return HULL_OK;
 }
 
+/* One operation does not tell what is between the products: they are apart
+ * when a cap, the scores, or a length per batch is wanted. */
+static bool wants_parts(const onnx_call *c, double softcap)
+{
+    return softcap != 0.0 || onnx_wants(c, 3) || onnx_in(c, 6);
+}
+
+/* Masks of the keys that a batch has, and of causality from its end. */
+static val length_masks(onnx_call *c, val mask, dim queries, dim keys,
+                        bool causal)
+{
+    int64_t axes[3] = {1, 2, 3};
+    val n = op_cast(c->g, c->in[6], HULL_I64), col = count(c, keys, 1);
+
+    n = lower_axes_to_reshape(c->f, n, axes, 3, true);
+    if (causal) {
+        val by = op_reshape(c->g, op_dims(c->g, &queries, 1), NULL, 0);
+        val row = op_binary(c->g, OP_add, count(c, queries, 0),
+                            op_binary(c->g, OP_sub, n, by));
+        mask = both_masks(c, mask, op_binary(c->g, OP_le, col, row));
+    }
+    return both_masks(c, mask, op_binary(c->g, OP_lt, col, n));
+}
+
+/* Every head of k or v for the queries' heads that share it. */
+static val repeat_heads(onnx_call *c, val x, dim heads)
+{
+    const type *t = onnx_type(c, x);
+    int64_t axis[1] = {2};
+
+    if (!t || dim_eq(c->m, t->dims[1], heads))
+        return x;
+    dim wide[5] = {t->dims[0], t->dims[1], dim_div(c->m, heads, t->dims[1]),
+                   t->dims[2], t->dims[3]};
+    dim flat[4] = {t->dims[0], heads, t->dims[2], t->dims[3]};
+    x = lower_axes_to_reshape(c->f, x, axis, 1, true);
+    return op_reshape(c->g, op_expand(c->g, x, wide, 5), flat, 4);
+}
+
+/* root of the scale, for q and k each. */
+static val scale_root(onnx_call *c, hull_dtype dt, dim width)
+{
+    double scale = onnx_float(c, "scale", 0.0);
+
+    if (scale > 0.0)
+        return op_scalar(c->g, dt, sqrt(scale));
+    val w = op_reshape(c->g, op_dims(c->g, &width, 1), NULL, 0);
+    w = op_unary(c->g, OP_sqrt, op_unary(c->g, OP_rsqrt,
+                                         op_cast(c->g, w, HULL_F64)));
+    return op_cast(c->g, w, dt);
+}
+
+static val masked(onnx_call *c, val scores, val mask)
+{
+    const type *t = onnx_type(c, mask), *s = onnx_type(c, scores);
+
+    if (!t || !s)
+        return scores;
+    hull_dtype dt = s->dtype;
+    if (t->dtype != HULL_BOOL)
+        return op_binary(c->g, OP_add, scores, op_cast(c->g, mask, dt));
+    node *w = node_new(c->g, OP_where);
+    node_input(c->g, w, mask);
+    node_input(c->g, w, scores);
+    node_input(c->g, w, op_scalar(c->g, dt, -INFINITY));
+    return node_add(c->g, w);
+}
+
+/* Softmax whose rows are zeros where every key is masked. */
+static val weights_of(onnx_call *c, val scores)
+{
+    int64_t last[1] = {3};
+    val top = onnx_reduce(c, OP_reduce_max, scores, last, 1, true);
+    node *w = node_new(c->g, OP_where);
+
+    node_input(c->g, w, op_binary(c->g, OP_eq, top,
+                                  onnx_scalar_like(c, top, -INFINITY)));
+    node_input(c->g, w, onnx_scalar_like(c, top, 0.0));
+    node_input(c->g, w, onnx_along(c, scores, OP_softmax, 3));
+    return node_add(c->g, w);
+}
+
+/* The definition: cap(scale q k') + mask, softmax, v. */
+static val attention_parts(onnx_call *c, val q, val k, val v, val mask,
+                           double softcap)
+{
+    const type *t = onnx_type(c, q);
+    val stage[4];
+
+    if (!t)
+        return 0;
+    dim heads = t->dims[1];
+    val root = scale_root(c, t->dtype, t->dims[3]);
+    k = repeat_heads(c, k, heads);
+    v = repeat_heads(c, v, heads);
+    node *n = node_new(c->g, OP_matmul);
+    node_input(c->g, n, op_binary(c->g, OP_mul, q, root));
+    node_input(c->g, n, op_binary(c->g, OP_mul, k, root));
+    node_bool(c->g, n, "trans_b", true);
+    stage[0] = stage[1] = node_add(c->g, n);
+    if (softcap != 0.0) {
+        val cap = onnx_scalar_like(c, stage[0], softcap);
+        val x = op_binary(c->g, OP_div, stage[0], cap);
+        stage[1] = op_binary(c->g, OP_mul, op_unary(c->g, OP_tanh, x), cap);
+    }
+    stage[2] = mask ? masked(c, stage[1], mask) : stage[1];
+    stage[3] = weights_of(c, stage[2]);
+    if (onnx_wants(c, 3))
+        c->out[3] = stage[onnx_int(c, "qk_matmul_output_mode", 0)];
+    return op_binary(c->g, OP_matmul, stage[3], v);
+}
+
+static val add_sdpa(onnx_call *c, val q, val k, val v, val mask, bool causal)
+{
+    node *n = node_new(c->g, OP_sdpa);
+
+    node_input(c->g, n, q);
+    node_input(c->g, n, k);
+    node_input(c->g, n, v);
+    if (mask)
+        node_input(c->g, n, mask);
+    node_float(c->g, n, "scale", onnx_float(c, "scale", 0.0));
+    node_bool(c->g, n, "causal", causal);
+    return node_add(c->g, n);
+}
+
 hull_status onnx_attention(onnx_call *c)
 {
+    double softcap = onnx_float(c, "softcap", 0.0);
+    bool parts = wants_parts(c, softcap);
     val q = c->in[0], k = c->in[1], v = c->in[2], mask = onnx_in(c, 3);
     const type *t = onnx_type(c, q);
     bool flat = t && t->rank == 3, causal = onnx_int(c, "is_causal", 0) != 0;
@@ -147,24 +273,60 @@ hull_status onnx_attention(onnx_call *c)
     dim queries = onnx_type(c, q)->dims[2], keys = onnx_type(c, k)->dims[2];
     if (mask)
         mask = whole_mask(c, mask, keys);
-    if (causal && (past != 0 || mask)) {
+    if (onnx_in(c, 6)) {
+        mask = length_masks(c, mask, queries, keys, causal);
+        causal = false;
+    }
+    if (causal && (past != 0 || mask || parts)) {
         mask = both_masks(c, mask, causal_mask(c, queries, keys, past));
         causal = false;
     }
-    node *n = node_new(c->g, OP_sdpa);
-    node_input(c->g, n, q);
-    node_input(c->g, n, k);
-    node_input(c->g, n, v);
-    if (mask)
-        node_input(c->g, n, mask);
-    node_float(c->g, n, "scale", onnx_float(c, "scale", 0.0));
-    node_bool(c->g, n, "causal", causal);
-    val y = node_add(c->g, n);
+    val y = parts ? attention_parts(c, q, k, v, mask, softcap)
+                  : add_sdpa(c, q, k, v, mask, causal);
     c->out[0] = flat ? heads_together(c, y) : y;
     if (onnx_wants(c, 1))
         c->out[1] = k;
     if (onnx_wants(c, 2))
         c->out[2] = v;
+    return HULL_OK;
+}
+
+/* A graph attribute applied to a value of the same type; none = x. */
+static hull_status modified(onnx_call *c, const char *name, val *x)
+{
+    val in[1] = {*x};
+
+    return onnx_has(c, name) ? onnx_subgraph(c, name, in, 1, x, 1) : HULL_OK;
+}
+
+/* softmax(score_mod(scale q k')), prob_mod, v; the model writes the mods. */
+hull_status onnx_flex_attention(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[0]), *kt = onnx_type(c, c->in[1]);
+
+    if (!t || !kt)
+        return ir_status(c->m);
+    if (t->rank != 4 || kt->rank != 4)
+        return fail(HULL_ESHAPE, "query of rank %" PRIu32 " and key of rank %"
+                    PRIu32 ", want 4", t->rank, kt->rank);
+    dim heads = t->dims[1];
+    hull_dtype dt = t->dtype;
+    val root = scale_root(c, dt, t->dims[3]);
+    val k = repeat_heads(c, c->in[1], heads);
+    val v = repeat_heads(c, c->in[2], heads);
+    node *n = node_new(c->g, OP_matmul);
+    node_input(c->g, n, op_binary(c->g, OP_mul, c->in[0], root));
+    node_input(c->g, n, op_binary(c->g, OP_mul, k, root));
+    node_bool(c->g, n, "trans_b", true);
+    val x = node_add(c->g, n);
+    TRY(ir_status(c->m));
+    int64_t wide = onnx_int(c, "softmax_precision", 1);
+    if (onnx_dtype(wide) != HULL_NONE && dt != HULL_F64)
+        x = op_cast(c->g, x, onnx_dtype(wide));
+    TRY(modified(c, "score_mod", &x));
+    x = weights_of(c, x);
+    TRY(modified(c, "prob_mod", &x));
+    c->out[0] = op_binary(c->g, OP_matmul, op_cast(c->g, x, dt), v);
     return HULL_OK;
 }
 

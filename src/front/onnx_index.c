@@ -222,3 +222,93 @@ hull_status onnx_trilu(onnx_call *c)
     c->out[0] = select3(c, keep, c->in[0], op_scalar(c->g, dt, 0.0));
     return HULL_OK;
 }
+
+static val count(onnx_call *c, const dim *shape, uint32_t rank, uint32_t axis)
+{
+    node *i = node_new(c->g, OP_iota);
+
+    node_dims(c->g, i, "shape", shape, rank);
+    node_int(c->g, i, "axis", axis);
+    return node_add(c->g, i);
+}
+
+/* v [b] as i64 with its axis at `axis` of `rank`. */
+static val along_axis(onnx_call *c, val v, uint32_t axis, uint32_t rank)
+{
+    int64_t axes[HULL_MAX_RANK];
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < rank; i++)
+        if (i != axis)
+            axes[n++] = i;
+    return lower_axes_to_reshape(c->f, op_cast(c->g, v, HULL_I64), axes, n,
+                                 true);
+}
+
+/* Place i of the first n becomes place n - 1 - i, the rest stays. */
+hull_status onnx_reverse_sequence(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[0]);
+    uint32_t time = 0, batch = 0;
+    dim shape[HULL_MAX_RANK];
+
+    if (!t)
+        return ir_status(c->m);
+    TRY(onnx_axis(c, onnx_int(c, "time_axis", 0), t->rank, &time));
+    TRY(onnx_axis(c, onnx_int(c, "batch_axis", 1), t->rank, &batch));
+    if (time == batch)
+        return fail(HULL_EFORMAT, "time_axis and batch_axis are both %" PRIu32,
+                    time);
+    type x = *t;
+    for (uint32_t i = 0; i < x.rank; i++)
+        shape[i] = i == time ? x.dims[i] : 1;
+    val i = count(c, shape, x.rank, time);
+    val n = along_axis(c, c->in[1], batch, x.rank);
+    val last = op_binary(c->g, OP_sub, n, op_scalar_i64(c->g, HULL_I64, 1));
+    val at = select3(c, op_binary(c->g, OP_lt, i, n),
+                     op_binary(c->g, OP_sub, last, i), i);
+    node *g = node_new(c->g, OP_gather_elements);
+    node_input(c->g, g, c->in[0]);
+    node_input(c->g, g, op_expand(c->g, at, x.dims, x.rank));
+    node_int(c->g, g, "axis", time);
+    c->out[0] = node_add(c->g, g);
+    return HULL_OK;
+}
+
+/* Writes the update behind place write_indices[b] of the cache's axis. */
+hull_status onnx_tensor_scatter(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[0]), *u = onnx_type(c, c->in[1]);
+    str mode = onnx_str(c, "mode", "linear");
+    uint32_t axis = 0;
+    dim shape[HULL_MAX_RANK];
+
+    if (!t || !u)
+        return ir_status(c->m);
+    TRY(onnx_axis(c, onnx_int(c, "axis", -2), t->rank, &axis));
+    if (axis == 0 || u->rank != t->rank)
+        return fail(HULL_EFORMAT, "axis 0, or an update of rank %" PRIu32
+                    " for a cache of rank %" PRIu32, u->rank, t->rank);
+    if (!str_is(mode, "linear") && !str_is(mode, "circular"))
+        return fail(HULL_EFORMAT, "attribute 'mode' is '%.*s', want linear or "
+                    "circular", STR_ARG(mode));
+    type x = *u;
+    dim size = t->dims[axis];
+    for (uint32_t i = 0; i < x.rank; i++)
+        shape[i] = i == axis ? x.dims[i] : 1;
+    val at = count(c, shape, x.rank, axis);
+    if (onnx_in(c, 2))
+        at = op_binary(c->g, OP_add, at,
+                       along_axis(c, c->in[2], 0, x.rank));
+    if (str_is(mode, "circular")) {
+        val by = op_reshape(c->g, op_dims(c->g, &size, 1), NULL, 0);
+        at = op_binary(c->g, OP_mod, at, by);
+    }
+    node *n = node_new(c->g, OP_scatter_elements);
+    node_input(c->g, n, c->in[0]);
+    node_input(c->g, n, op_expand(c->g, at, x.dims, x.rank));
+    node_input(c->g, n, c->in[1]);
+    node_int(c->g, n, "axis", axis);
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}

@@ -14,11 +14,14 @@ onnx_lower_fn onnx_unary;       /* (op) */
 onnx_lower_fn onnx_activation;  /* (op) with alpha, beta */
 onnx_lower_fn onnx_gelu, onnx_celu, onnx_selu, onnx_shrink, onnx_softsign;
 onnx_lower_fn onnx_thresholded_relu, onnx_swish, onnx_hard_swish, onnx_mish;
-onnx_lower_fn onnx_prelu, onnx_is_inf, onnx_clip;
+onnx_lower_fn onnx_prelu, onnx_is_inf, onnx_clip, onnx_swiglu;
 onnx_lower_fn onnx_binary;      /* (op) */
 onnx_lower_fn onnx_div, onnx_pow, onnx_mod, onnx_shift;
+onnx_lower_fn onnx_binary_old;  /* (op) before opset 7 */
+onnx_lower_fn onnx_prelu_old;
 onnx_lower_fn onnx_variadic;    /* (op); add, and reduce_mean for Mean */
 onnx_lower_fn onnx_where, onnx_cast, onnx_cast_like, onnx_identity;
+onnx_lower_fn onnx_bitcast;
 onnx_lower_fn onnx_dropout;
 
 /* onnx_reduce.c */
@@ -43,13 +46,14 @@ onnx_lower_fn onnx_depth_to_space, onnx_space_to_depth;
 /* onnx_index.c */
 onnx_lower_fn onnx_gather, onnx_gather_elements, onnx_gather_nd;
 onnx_lower_fn onnx_scatter_elements, onnx_scatter_nd, onnx_one_hot;
-onnx_lower_fn onnx_topk, onnx_trilu;
+onnx_lower_fn onnx_topk, onnx_trilu, onnx_reverse_sequence;
+onnx_lower_fn onnx_tensor_scatter;
 
 /* onnx_nn.c */
 onnx_lower_fn onnx_conv, onnx_conv_transpose, onnx_conv_integer;
 onnx_lower_fn onnx_max_pool, onnx_avg_pool;
 onnx_lower_fn onnx_global_pool;  /* (reduce op) */
-onnx_lower_fn onnx_lp_pool;
+onnx_lower_fn onnx_lp_pool, onnx_grid_sample;
 
 /* onnx_norm.c */
 onnx_lower_fn onnx_batch_norm, onnx_instance_norm, onnx_layer_norm;
@@ -61,7 +65,21 @@ onnx_lower_fn onnx_recurrent;    /* (op) */
 onnx_lower_fn onnx_quantize, onnx_dequantize, onnx_dynamic_quantize;
 
 /* onnx_attention.c */
-onnx_lower_fn onnx_attention, onnx_rotary;
+onnx_lower_fn onnx_attention, onnx_flex_attention, onnx_rotary;
+
+/* onnx_loss.c */
+onnx_lower_fn onnx_nll_loss, onnx_softmax_loss;
+
+/* onnx_scan.c */
+onnx_lower_fn onnx_scan, onnx_linear_attention, onnx_causal_conv;
+
+/* onnx_signal.c */
+onnx_lower_fn onnx_dft;
+
+/* onnx_qlinear.c */
+onnx_lower_fn onnx_qlinear_matmul, onnx_qlinear_conv;
+onnx_lower_fn onnx_dequantize_blocks;
+hull_status onnx_quantize_blocks(onnx_call *c, hull_dtype to) MUST_CHECK;
 
 /* onnx_control.c */
 onnx_lower_fn onnx_if, onnx_loop;

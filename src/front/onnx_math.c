@@ -153,6 +153,14 @@ hull_status onnx_swish(onnx_call *c)
     return HULL_OK;
 }
 
+/* swish(a) b */
+hull_status onnx_swiglu(onnx_call *c)
+{
+    TRY(onnx_swish(c));
+    c->out[0] = op_binary(c->g, OP_mul, c->out[0], c->in[1]);
+    return HULL_OK;
+}
+
 hull_status onnx_hard_swish(onnx_call *c)
 {
     node *n = node_new(c->g, OP_hard_sigmoid);
@@ -260,6 +268,66 @@ hull_status onnx_div(onnx_call *c)
     return HULL_OK;
 }
 
+/* Before opset 7: broadcasting must be asked for, and `axis` says where the
+ * second operand's shape begins in the first one's. */
+static hull_status align_old(onnx_call *c, val *y)
+{
+    const type *a = onnx_type(c, c->in[0]), *b = onnx_type(c, *y);
+    int64_t axes[HULL_MAX_RANK];
+    uint32_t n = 0, axis = 0;
+
+    if (!a || !b)
+        return ir_status(c->m);
+    if (onnx_int(c, "broadcast", 0) == 0) {
+        if (a->rank != b->rank)
+            return fail(HULL_ESHAPE, "ranks %" PRIu32 " and %" PRIu32
+                        " without broadcast", a->rank, b->rank);
+        return HULL_OK;
+    }
+    if (!onnx_has(c, "axis") || b->rank == 0)
+        return HULL_OK;
+    TRY(onnx_axis(c, onnx_int(c, "axis", 0), a->rank, &axis));
+    for (uint32_t i = axis + b->rank; i < a->rank; i++)
+        axes[n++] = i - axis;
+    if (n > 0)
+        *y = lower_axes_to_reshape(c->f, *y, axes, n, true);
+    return HULL_OK;
+}
+
+hull_status onnx_binary_old(onnx_call *c)
+{
+    val in[2] = {c->in[0], c->in[1]};
+    onnx_call now = *c;
+
+    TRY(align_old(c, &in[1]));
+    now.in = in;
+    if (c->row->arg == OP_div)
+        return onnx_div(&now);
+    return c->row->arg == OP_pow ? onnx_pow(&now) : onnx_binary(&now);
+}
+
+/* Before opset 7 a vector of slopes runs along the channels. */
+hull_status onnx_prelu_old(onnx_call *c)
+{
+    const type *x = onnx_type(c, c->in[0]), *s = onnx_type(c, c->in[1]);
+    val in[2] = {c->in[0], c->in[1]};
+    int64_t axes[HULL_MAX_RANK];
+    onnx_call now = *c;
+
+    if (!x || !s)
+        return ir_status(c->m);
+    front_is_parameter(c->f, c->in[1]);
+    if (s->rank == 1 && x->rank > 2) {
+        uint32_t n = x->rank - 2;
+
+        for (uint32_t i = 0; i < n; i++)
+            axes[i] = i + 1;
+        in[1] = lower_axes_to_reshape(c->f, in[1], axes, n, true);
+    }
+    now.in = in;
+    return onnx_prelu(&now);
+}
+
 /* The exponent may have another dtype; the result has the base's. */
 hull_status onnx_pow(onnx_call *c)
 {
@@ -359,6 +427,20 @@ hull_status onnx_cast(onnx_call *c)
         return fail(HULL_EUNSUPPORTED, "attribute 'round_mode' is '%.*s', "
                     "want up", STR_ARG(mode));
     return cast_to(c, to);
+}
+
+hull_status onnx_bitcast(onnx_call *c)
+{
+    int64_t code = onnx_int(c, "to", 0);
+    node *n = node_new(c->g, OP_bitcast);
+
+    if (onnx_dtype(code) == HULL_NONE)
+        return fail(HULL_EUNSUPPORTED, "attribute 'to' is %" PRId64
+                    ", not a numeric type", code);
+    node_input(c->g, n, c->in[0]);
+    node_dtype(c->g, n, "to", onnx_dtype(code));
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
 }
 
 hull_status onnx_cast_like(onnx_call *c)

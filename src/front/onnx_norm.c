@@ -15,16 +15,60 @@ static void mark_inputs(onnx_call *c)
             front_is_parameter(c->f, c->in[i]);
 }
 
+/* old * momentum + new * (1 - momentum) */
+static val blend(onnx_call *c, val old, val new, double momentum)
+{
+    val a = op_binary(c->g, OP_mul, old, onnx_scalar_like(c, old, momentum));
+    val b = op_binary(c->g, OP_mul, op_cast(c->g, new, graph_type(c->g, old)
+                                                           ->dtype),
+                      onnx_scalar_like(c, old, 1.0 - momentum));
+
+    return op_binary(c->g, OP_add, a, b);
+}
+
+/* Training: the statistics of this batch, and running ones as outputs. */
+static hull_status batch_statistics(onnx_call *c, val *mean, val *var)
+{
+    const type *t = onnx_type(c, c->in[0]);
+    double momentum = onnx_float(c, "momentum", 0.9);
+    int64_t axes[HULL_MAX_RANK];
+    uint32_t n = 0;
+
+    if (!t || c->version < 14 || t->rank < 2)
+        return fail(HULL_EUNSUPPORTED, "training_mode before opset 14 or of "
+                    "rank below 2");
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (i != 1)
+            axes[n++] = i;
+    val x = c->in[0], wide = onnx_reduce(c, OP_reduce_mean, x, axes, n, true);
+    val d = op_binary(c->g, OP_sub, x, wide);
+    *mean = onnx_reduce(c, OP_reduce_mean, x, axes, n, false);
+    *var = onnx_reduce(c, OP_reduce_mean, op_binary(c->g, OP_mul, d, d), axes,
+                       n, false);
+    TRY(ir_status(c->m));
+    if (onnx_wants(c, 1))
+        c->out[1] = blend(c, c->in[3], *mean, momentum);
+    if (onnx_wants(c, 2))
+        c->out[2] = blend(c, c->in[4], *var, momentum);
+    return ir_status(c->m);
+}
+
 hull_status onnx_batch_norm(onnx_call *c)
 {
+    val mean = c->in[3], var = c->in[4];
+
     if (onnx_int(c, "training_mode", 0) != 0)
-        return fail(HULL_EUNSUPPORTED, "training_mode is 1");
+        TRY(batch_statistics(c, &mean, &var));
+    if (c->version < 7 && onnx_int(c, "is_test", 0) == 0)
+        return fail(HULL_EUNSUPPORTED, "is_test is 0");
     if (onnx_int(c, "spatial", 1) != 1)
         return fail(HULL_EUNSUPPORTED, "spatial is 0");
     mark_inputs(c);
     node *n = node_new(c->g, OP_batch_norm);
-    for (uint32_t i = 0; i < 5; i++)
+    for (uint32_t i = 0; i < 3; i++)
         node_input(c->g, n, c->in[i]);
+    node_input(c->g, n, mean);
+    node_input(c->g, n, var);
     node_float(c->g, n, "eps", onnx_float(c, "epsilon", 1e-5));
     c->out[0] = node_add(c->g, n);
     return HULL_OK;

@@ -172,22 +172,61 @@ hull_status onnx_arg(onnx_call *c)
     return HULL_OK;
 }
 
-hull_status onnx_cumsum(onnx_call *c)
+static val accumulate(onnx_call *c, int64_t axis)
 {
-    int64_t axis[1] = {0};
-    uint32_t n = 0, at = 0;
-    const type *t = onnx_type(c, c->in[0]);
+    node *s = node_new(c->g, (op_code)c->row->arg);
 
-    TRY(front_ints(c->f, c->in[1], axis, 1, &n, "axis"));
-    if (!t || n != 1)
-        return fail(HULL_EFORMAT, "axis has %" PRIu32 " elements, want 1", n);
-    TRY(onnx_axis(c, axis[0], t->rank, &at));
-    node *s = node_new(c->g, OP_cumsum);
     node_input(c->g, s, c->in[0]);
-    node_int(c->g, s, "axis", at);
+    node_int(c->g, s, "axis", axis);
     node_bool(c->g, s, "exclusive", onnx_int(c, "exclusive", 0) != 0);
     node_bool(c->g, s, "reverse", onnx_int(c, "reverse", 0) != 0);
-    c->out[0] = node_add(c->g, s);
+    return node_add(c->g, s);
+}
+
+/* The axis is data: the sums along each, and the wanted ones chosen. */
+static val accumulate_any(onnx_call *c, uint32_t rank)
+{
+    val axis = op_reshape(c->g, op_cast(c->g, c->in[1], HULL_I64), NULL, 0);
+    val size = op_scalar_i64(c->g, HULL_I64, rank);
+    node *m = node_new(c->g, OP_mod); /* negative ones count from the end */
+    val y = accumulate(c, 0);
+
+    node_input(c->g, m, axis);
+    node_input(c->g, m, size);
+    axis = node_add(c->g, m);
+    for (uint32_t i = 1; i < rank; i++) {
+        node *w = node_new(c->g, OP_where);
+
+        node_input(c->g, w, op_binary(c->g, OP_eq, axis,
+                                      op_scalar_i64(c->g, HULL_I64, i)));
+        node_input(c->g, w, accumulate(c, i));
+        node_input(c->g, w, y);
+        y = node_add(c->g, w);
+    }
+    return y;
+}
+
+hull_status onnx_cumsum(onnx_call *c)
+{
+    uint32_t n = 0, at = 0;
+    bool known = false;
+    dim axis = 0;
+    int64_t v = 0;
+    const type *t = onnx_type(c, c->in[0]);
+
+    if (!t)
+        return ir_status(c->m);
+    uint32_t rank = t->rank;
+    TRY(front_structure(c->f, c->in[1], &axis, 1, &n, &known));
+    if (!known && rank > 0) {
+        c->out[0] = accumulate_any(c, rank);
+        return HULL_OK;
+    }
+    if (n != 1 || !dim_is_int(c->m, axis, &v))
+        return fail(HULL_EFORMAT, "axis has %" PRIu32 " elements or is a "
+                    "size, want 1 constant", n);
+    TRY(onnx_axis(c, v, rank, &at));
+    c->out[0] = accumulate(c, at);
     return HULL_OK;
 }
 

@@ -273,3 +273,22 @@ hull_status onnx_upsample(onnx_call *c)
     }
     return add_resize(c, &t, m);
 }
+
+/* Before opset 20 the modes were bilinear, nearest and bicubic. */
+hull_status onnx_grid_sample(onnx_call *c)
+{
+    str mode = onnx_str(c, "mode", c->version < 20 ? "bilinear" : "linear");
+    node *n = node_new(c->g, OP_grid_sample);
+
+    if (c->version < 20 && str_starts(mode, "bi")) {
+        mode.p += 2;
+        mode.n -= 2;
+    }
+    node_input(c->g, n, c->in[0]);
+    node_input(c->g, n, c->in[1]);
+    node_str(c->g, n, "mode", mode);
+    node_str(c->g, n, "edge", onnx_str(c, "padding_mode", "zeros"));
+    node_bool(c->g, n, "align", onnx_int(c, "align_corners", 0) != 0);
+    c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}

@@ -158,9 +158,6 @@ static hull_status quant_axis(onnx_call *c, uint32_t *axis, val *sz)
     sz[1] = onnx_in(c, 2);
     if (!x || !s)
         return ir_status(c->m);
-    if (onnx_int(c, "block_size", 0) != 0)
-        return fail(HULL_EUNSUPPORTED, "block_size is %" PRId64 ", want 0",
-                    onnx_int(c, "block_size", 0));
     for (uint32_t i = 0; i < c->n_in; i++)
         if (c->in[i])
             front_is_parameter(c->f, c->in[i]);
@@ -186,6 +183,8 @@ hull_status onnx_quantize(onnx_call *c)
         return fail(HULL_EUNSUPPORTED, "output_dtype is %" PRId64, code);
     if (onnx_int(c, "saturate", 1) != 1 || onnx_int(c, "precision", 0) > 1)
         return fail(HULL_EUNSUPPORTED, "saturate 0 or another precision");
+    if (onnx_int(c, "block_size", 0) != 0)
+        return onnx_quantize_blocks(c, to);
     TRY(quant_axis(c, &axis, sz));
     node *n = node_new(c->g, OP_quantize);
     node_input(c->g, n, c->in[0]);
@@ -203,6 +202,8 @@ hull_status onnx_dequantize(onnx_call *c)
     uint32_t axis = 0;
     val sz[2];
 
+    if (onnx_int(c, "block_size", 0) != 0)
+        return onnx_dequantize_blocks(c);
     TRY(quant_axis(c, &axis, sz));
     node *n = node_new(c->g, OP_dequantize);
     node_input(c->g, n, c->in[0]);

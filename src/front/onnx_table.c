@@ -17,10 +17,22 @@ static const onnx_row rows[] = {
 };
 #undef ONNX
 
-const onnx_row *onnx_row_find(str op, int64_t version)
+/* "DOMAIN.OP", or the operator alone in the default domain. */
+static bool is_named(const char *row, str domain, str op)
+{
+    str s = str_of(row);
+
+    if (domain.n == 0)
+        return str_eq(s, op);
+    return s.n == domain.n + 1 + op.n && s.p[domain.n] == '.' &&
+           str_eq((str){s.p, domain.n}, domain) &&
+           str_eq((str){s.p + domain.n + 1, op.n}, op);
+}
+
+const onnx_row *onnx_row_find(str domain, str op, int64_t version)
 {
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (str_is(op, rows[i].op) && version >= rows[i].since &&
+        if (is_named(rows[i].op, domain, op) && version >= rows[i].since &&
             (rows[i].until == 0 || version <= rows[i].until))
             return &rows[i];
     return NULL;

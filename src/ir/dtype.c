@@ -103,9 +103,9 @@ bool dtype_bytes(uint64_t *out, hull_dtype dt, uint64_t n)
     *out = 0;
     if (bits >= 8)
         return mul_u64(out, n, bits / 8);
-    if (bits == 4)
-        *out = n / 2 + (n & 1);
-    return bits == 4;
+    if (bits > 0) /* 2 or 4: a part of a byte takes a whole one */
+        *out = n / (8 / bits) + (n % (8 / bits) != 0);
+    return bits > 0;
 }
 
 /* ---- which type holds which ---------------------------------------------- */
@@ -365,8 +365,9 @@ static uint64_t load_bits(uint32_t bits, const void *p, uint64_t i)
     const uint8_t *b = p;
     uint64_t u = 0;
 
-    if (bits == 4)
-        return (b[i / 2] >> (i % 2 * 4)) & 15u;
+    if (bits < 8)
+        return (b[i / (8 / bits)] >> (i % (8 / bits) * bits)) &
+               ((1u << bits) - 1);
     memcpy(&u, b + i * (bits / 8), bits / 8);
     return u;
 }
@@ -375,11 +376,12 @@ static void store_bits(uint32_t bits, void *p, uint64_t i, uint64_t u)
 {
     uint8_t *b = p;
 
-    if (bits == 4) {
-        unsigned shift = (unsigned)(i % 2) * 4;
+    if (bits < 8) {
+        unsigned shift = (unsigned)(i % (8 / bits)) * bits;
+        unsigned mask = (1u << bits) - 1;
 
-        b[i / 2] = (uint8_t)((b[i / 2] & ~(15u << shift)) | (unsigned)(u & 15u)
-                                                                << shift);
+        b += i / (8 / bits);
+        *b = (uint8_t)((*b & ~(mask << shift)) | ((unsigned)u & mask) << shift);
         return;
     }
     memcpy(b + i * (bits / 8), &u, bits / 8);

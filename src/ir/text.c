@@ -138,8 +138,9 @@ static uint64_t code_at(hull_dtype dt, const void *data, uint64_t i)
     const uint8_t *b = data;
     uint64_t u = 0;
 
-    if (bits == 4)
-        return (b[i / 2] >> (i % 2 * 4)) & 15u;
+    if (bits < 8)
+        return (b[i / (8 / bits)] >> (i % (8 / bits) * bits)) &
+               ((1u << bits) - 1);
     memcpy(&u, b + i * (bits / 8), bits / 8);
     return u;
 }

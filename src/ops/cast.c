@@ -2,8 +2,10 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * cast.c - dtype conversion. Integers wrap, floats become integers by
- * truncation with saturation and NaN as 0, anything but 0 is true. `saturate`
+ * truncation with saturation (types below 8 bits: wrapping, as ONNX's do) and
+ * NaN as 0, anything but 0 is true. `saturate`
  * concerns 8-bit floats and less: the largest value instead of NaN or infinity.
+ * bitcast gives the same bytes another type.
  */
 #include "ops/family.h"
 
@@ -19,6 +21,14 @@ hull_status cast_infer(graph *g, node *n)
     TRY(infer_tensor(&t, g, n, 0));
     if (hull_dtype_bits(to) == 0)
         return fail(HULL_ESHAPE, "%s: no target dtype", node_what(n, what));
+    if (n->op == OP_bitcast) {
+        if (hull_dtype_bits(t->dtype) != hull_dtype_bits(to) ||
+            to == HULL_BOOL)
+            return fail(HULL_ESHAPE, "%s: from %s to %s, want types of one "
+                        "width and not to bool", node_what(n, what),
+                        hull_dtype_name(t->dtype), hull_dtype_name(to));
+        return infer_out(g, n, 0, to, t->dims, t->rank);
+    }
     if (t->dtype != to && (dtype_is_complex(t->dtype) || dtype_is_complex(to)))
         return fail(HULL_EUNSUPPORTED, "%s: from %s to %s", node_what(n, what),
                     hull_dtype_name(t->dtype), hull_dtype_name(to));
@@ -65,6 +75,10 @@ static void cast_element(const tensor *in, tensor *out, uint64_t i, double max)
     }
     if (max > 0 && fabs(v) > max) /* false for NaN */
         v = copysign(max, v);
+    if (hull_dtype_bits(out->dtype) < 8 && dtype_is_int(out->dtype)) {
+        store_i64(out->dtype, out->data, i, load_i64(in->dtype, in->data, i));
+        return;
+    }
     store_real(out->dtype, out->data, i, v);
 }
 
@@ -72,10 +86,12 @@ hull_status cast_eval(eval_ctx *cx, const node *n, const tensor *in,
                       tensor *out)
 {
     uint64_t numel = (uint64_t)tensor_numel(out);
-    double max = attr_bool(n, "saturate") ? narrow_max(out->dtype) : 0;
+    double max = n->op == OP_cast && attr_bool(n, "saturate")
+                     ? narrow_max(out->dtype)
+                     : 0;
 
     (void)cx;
-    if (in[0].dtype == out->dtype) {
+    if (in[0].dtype == out->dtype || n->op == OP_bitcast) {
         if (numel > 0)
             memcpy(out->data, in[0].data, tensor_bytes(out));
         return HULL_OK;

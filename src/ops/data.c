@@ -3,7 +3,7 @@
  *
  * data.c - moving elements without looking at their dtype, and the checks on
  * indices and sizes that the moving families share. Sub-byte elements are
- * packed two to a byte, the first one in the low bits.
+ * packed two or four to a byte, the first one in the low bits.
  */
 #include "ops/data.h"
 
@@ -23,28 +23,25 @@ walk data_walk(const tensor *t)
     return w;
 }
 
-static unsigned nibble(const void *p, int64_t i)
-{
-    unsigned byte = ((const uint8_t *)p)[i / 2];
-
-    return i % 2 ? byte >> 4 : byte & 15u;
-}
-
 void data_copy(hull_dtype dt, void *dst, int64_t di, const void *src,
                int64_t si)
 {
-    size_t size = hull_dtype_bits(dt) / 8;
+    uint32_t bits = hull_dtype_bits(dt), mask = (1u << (bits & 7u)) - 1;
+    size_t size = bits / 8;
+    int64_t per = size > 0 || bits == 0 ? 1 : 8 / bits;
     uint8_t *d = dst;
-    unsigned v;
+    const uint8_t *s = src;
+    unsigned v, to;
 
     if (size > 0) {
         memcpy(d + (size_t)di * size, (const uint8_t *)src + (size_t)si * size,
                size);
         return;
     }
-    v = nibble(src, si);
-    d += di / 2;
-    *d = (uint8_t)(di % 2 ? (*d & 15u) | v << 4 : (*d & 0xf0u) | v);
+    v = (unsigned)s[si / per] >> (si % per * bits) & mask;
+    to = (unsigned)(di % per) * bits;
+    d += di / per;
+    *d = (uint8_t)((*d & ~(mask << to)) | v << to);
 }
 
 void data_copy_run(hull_dtype dt, void *dst, int64_t di, const void *src,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * scan.c - cumsum along one axis, in double or in 64 bits.
+ * scan.c - cumsum and cumprod along one axis, in double or in 64 bits.
  */
 #include "ops/family.h"
 
@@ -23,8 +23,9 @@ static void scan_line(const node *n, const tensor *in, tensor *out,
     bool exclusive = attr_bool(n, "exclusive");
     bool reverse = attr_bool(n, "reverse");
     hull_dtype dt = out->dtype;
-    double f = 0;
-    uint64_t u = 0;
+    bool prod = n->op == OP_cumprod;
+    double f = prod ? 1 : 0;
+    uint64_t u = prod ? 1 : 0;
 
     for (int64_t k = 0; k < s.len; k++) {
         int64_t step = reverse ? s.len - 1 - k : k;
@@ -33,10 +34,14 @@ static void scan_line(const node *n, const tensor *in, tensor *out,
         uint64_t u_before = u;
 
         if (dtype_is_float(dt)) {
-            f += load_f64(dt, in->data, at);
+            double x = load_f64(dt, in->data, at);
+
+            f = prod ? f * x : f + x;
             store_f64(dt, out->data, at, exclusive ? f_before : f);
         } else {
-            u += (uint64_t)load_i64(dt, in->data, at);
+            uint64_t x = (uint64_t)load_i64(dt, in->data, at);
+
+            u = prod ? u * x : u + x;
             store_i64(dt, out->data, at,
                       (int64_t)(exclusive ? u_before : u));
         }

@@ -58,8 +58,8 @@ static const struct {
     [22] = { HULL_I4, DATA_INT32 },
     [23] = { HULL_F4E2M1, DATA_INT32 },
     [24] = { HULL_F8E8M0, DATA_INT32 },
-    [25] = { HULL_NONE, DATA_INT32 },
-    [26] = { HULL_NONE, DATA_INT32 },
+    [25] = { HULL_U2, DATA_INT32 },
+    [26] = { HULL_I2, DATA_INT32 },
 };
 
 hull_dtype onnx_dtype(int64_t data_type)

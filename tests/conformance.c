@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * conformance.c - ONNX's backend tests through the public API: every model of
+ * the folders is compiled with its own weights, run on the stored inputs, and
+ * its outputs compared by value, type and shape with the rule of ONNX's own
+ * runner. scripts/onnx_conformance finds or unpacks the folders.
+ *
+ *     conformance [--bless] [--light] [--all] [--seconds N] [--only TEXT]
+ *                 LIST FOLDER...
+ *
+ *   LIST      the expected failures: "## REASON" and below it one name a line,
+ *             SUITE/TEST, or SUITE/TEST@OPSET where sets of several ages
+ *             disagree. A listed test that passes fails. Names that no folder
+ *             has are ignored.
+ *   --bless   rewrites LIST; known names keep their reason
+ *   --light   also the big models of folder light
+ *   --all     prints the listed failures too
+ *   --seconds tests that begin later are skipped
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/run.h"
+
+#define ATOL 1e-7
+#define RTOL 1e-3
+#define MAX_TENSORS 64
+#define TO_SORT "to be sorted"
+
+/* One test; name and reason live in the arena. */
+typedef struct test {
+    char *name, *path;
+    int64_t opset;
+    bool light, ran, ok;
+} test;
+
+/* A line of the list. */
+typedef struct known {
+    str name, reason;
+} known;
+
+typedef struct suite {
+    arena a;
+    test *tests;
+    size_t n, cap;
+    known *list;
+    size_t n_list, cap_list;
+    const char *only, *list_path;
+    bool bless, light, all;
+    uint64_t deadline; /* 0 = none */
+    unsigned passed, failed, skipped, expected;
+} suite;
+
+/* ---- tensors of .pb files ------------------------------------------------ */
+
+typedef struct tensors {
+    hull_tensor t[MAX_TENSORS];
+    int64_t shapes[MAX_TENSORS][HULL_MAX_RANK];
+    size_t n;
+} tensors;
+
+static void tensors_free(tensors *x)
+{
+    for (size_t i = 0; i < x->n; i++)
+        mem_free(x->t[i].data);
+    x->n = 0;
+}
+
+static hull_status add_entry(tensors *out, const weights *w,
+                             const weight_entry *e)
+{
+    hull_tensor *t = &out->t[out->n];
+
+    memcpy(out->shapes[out->n], e->shape, sizeof e->shape);
+    *t = (hull_tensor){.shape = out->shapes[out->n],
+                       .rank = (int32_t)e->rank, .dtype = (int32_t)e->dtype};
+    t->data = mem_alloc(e->len + 1);
+    if (t->data == NULL)
+        return fail_oom(e->len);
+    out->n++;
+    return weights_read(w, e, t->data);
+}
+
+/* Adds the TensorProto of a file; *out_found is false when there is none. */
+static hull_status add_file(tensors *out, const char *path, bool *out_found)
+{
+    char *p = NULL;
+    size_t n = 0;
+    weights *w = NULL;
+    hull_status st = file_read_all(&p, &n, path, SIZE_MAX / 4);
+
+    *out_found = st == HULL_OK;
+    if (st == HULL_ENOTFOUND)
+        return HULL_OK;
+    TRY(st);
+    if (out->n == MAX_TENSORS)
+        TRY_OUT(fail(HULL_EUNSUPPORTED, "more than %d tensors", MAX_TENSORS));
+    TRY_OUT(weights_new(&w, WEIGHTS_ONNX));
+    TRY_OUT(note(onnx_tensor_add(w, str_of("t"),
+                                 (bytes){(const uint8_t *)p, n}, -1, "",
+                                 false), "%s", path_base(path)));
+    TRY_OUT(add_entry(out, w, weights_at(w, 0)));
+out:
+    weights_unref(w);
+    mem_free(p);
+    return st;
+}
+
+static hull_status add_files(tensors *out, const char *dir, const char *what)
+{
+    bool found = true;
+    char path[4200];
+
+    for (unsigned i = 0; found; i++) {
+        snprintf(path, sizeof path, "%s/%s_%u.pb", dir, what, i);
+        TRY(add_file(out, path, &found));
+    }
+    return HULL_OK;
+}
+
+/* ---- comparison ---------------------------------------------------------- */
+
+static bool close_enough(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    return a == b || fabs(a - b) <= ATOL + RTOL * fabs(b);
+}
+
+static hull_status same_type(const hull_tensor *got, const hull_tensor *want,
+                             size_t i, uint64_t *out_n)
+{
+    if (got->dtype != want->dtype || got->rank != want->rank)
+        return fail(HULL_EMISMATCH, "output %zu is %s of rank %d, want %s of "
+                    "rank %d", i, hull_dtype_name((hull_dtype)got->dtype),
+                    got->rank, hull_dtype_name((hull_dtype)want->dtype),
+                    want->rank);
+    *out_n = 1;
+    for (int32_t k = 0; k < want->rank; k++) {
+        if (got->shape[k] != want->shape[k])
+            return fail(HULL_EMISMATCH, "output %zu dim %d is %" PRId64
+                        ", want %" PRId64, i, k, got->shape[k],
+                        want->shape[k]);
+        *out_n *= (uint64_t)want->shape[k];
+    }
+    return HULL_OK;
+}
+
+static hull_status same_values(const hull_tensor *got, const hull_tensor *want,
+                               size_t i)
+{
+    hull_dtype dt = (hull_dtype)want->dtype;
+    uint64_t n = 0;
+
+    TRY(same_type(got, want, i, &n));
+    if (dtype_is_complex(dt)) {
+        dt = dt == HULL_C64 ? HULL_F32 : HULL_F64;
+        n *= 2;
+    }
+    for (uint64_t k = 0; k < n; k++) {
+        if (dtype_is_float(dt)) {
+            double a = load_f64(dt, got->data, k);
+            double b = load_f64(dt, want->data, k);
+
+            if (!close_enough(a, b))
+                return fail(HULL_EMISMATCH, "output %zu element %" PRIu64
+                            " is %.9g, want %.9g", i, k, a, b);
+        } else if (load_i64(dt, got->data, k) != load_i64(dt, want->data, k)) {
+            return fail(HULL_EMISMATCH, "output %zu element %" PRIu64 " is "
+                        "%" PRId64 ", want %" PRId64, i, k,
+                        load_i64(dt, got->data, k),
+                        load_i64(dt, want->data, k));
+        }
+    }
+    return HULL_OK;
+}
+
+/* ---- one test ------------------------------------------------------------ */
+
+static hull_status run_and_compare(hull_session *s, const tensors *in,
+                                   const tensors *want)
+{
+    hull_tensor out[MAX_TENSORS] = {0};
+
+    TRY(hull_session_run(s, in->t, in->n, out, want->n));
+    for (size_t i = 0; i < want->n; i++)
+        TRY(same_values(&out[i], &want->t[i], i));
+    return HULL_OK;
+}
+
+static hull_status run_set(hull_session *s, const char *dir)
+{
+    tensors in = {.n = 0}, want = {.n = 0};
+    hull_status st;
+
+    TRY_OUT(add_files(&in, dir, "input"));
+    TRY_OUT(add_files(&want, dir, "output"));
+    TRY_OUT(run_and_compare(s, &in, &want));
+out:
+    tensors_free(&in);
+    tensors_free(&want);
+    return st;
+}
+
+/* The models of folder light: the input is arange(n) / n. */
+static hull_status run_light(hull_session *s, const hull_module *m,
+                             const char *path)
+{
+    static const int64_t dims[4] = {1, 3, 224, 224};
+    const uint64_t n = 3 * 224 * 224;
+    tensors in = {.n = 0}, want = {.n = 0};
+    char pb_path[4096];
+    bool found = false;
+    hull_status st = HULL_OK;
+    float *p = mem_alloc(n * sizeof *p);
+
+    if (p == NULL)
+        return fail_oom(n * sizeof *p);
+    for (uint64_t i = 0; i < n; i++)
+        p[i] = (float)((double)i / (double)n);
+    in.t[0] = (hull_tensor){.data = p, .shape = dims, .rank = 4,
+                            .dtype = HULL_F32};
+    in.n = 1;
+    if (hull_module_n_inputs(m) != 1)
+        TRY_OUT(fail(HULL_EFORMAT, "%zu inputs, want 1",
+                     hull_module_n_inputs(m)));
+    snprintf(pb_path, sizeof pb_path, "%.*s_output_0.pb", (int)strlen(path) - 5,
+             path);
+    TRY_OUT(add_file(&want, pb_path, &found));
+    TRY_OUT(run_and_compare(s, &in, &want));
+out:
+    tensors_free(&in);
+    tensors_free(&want);
+    return st;
+}
+
+static bool is_folder_of_data(const char *dir)
+{
+    static const char *const files[] = {"input_0.pb", "output_0.pb"};
+    char path[4200];
+
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        FILE *f = fopen(path, "rb");
+        if (f != NULL) {
+            fclose(f);
+            return true;
+        }
+    }
+    return false;
+}
+
+static hull_status run_test(const test *t)
+{
+    hull_options *o = NULL;
+    hull_module *m = NULL;
+    hull_session *s = NULL;
+    char dir[4096];
+    hull_status st;
+
+    TRY_OUT(hull_options_new(&o));
+    TRY_OUT(hull_options_set(o, "threads", "1"));
+    TRY_OUT(hull_compile(&m, t->path, NULL, NULL, o));
+    TRY_OUT(hull_session_new(&s, m, o));
+    if (t->light) {
+        TRY_OUT(run_light(s, m, t->path));
+        goto out;
+    }
+    for (unsigned i = 0;; i++) {
+        snprintf(dir, sizeof dir, "%.*s/test_data_set_%u",
+                 (int)(strlen(t->path) - strlen("/model.onnx")), t->path, i);
+        if (!is_folder_of_data(dir)) {
+            if (i == 0)
+                TRY_OUT(fail(HULL_ENOTFOUND, "no %s", dir));
+            break;
+        }
+        TRY_OUT(run_set(s, dir));
+    }
+out:
+    hull_session_free(s);
+    hull_module_unref(m);
+    hull_options_free(o);
+    return st;
+}
+
+/* ---- the folders --------------------------------------------------------- */
+
+/* Version of the default domain, 0 when the file does not say. */
+static int64_t model_opset(const char *path)
+{
+    char *p = NULL;
+    size_t n = 0;
+    int64_t version = 0;
+    pb_field f, g;
+    bool more = true;
+
+    if (file_read_all(&p, &n, path, SIZE_MAX / 4) != HULL_OK)
+        return 0;
+    pb r = pb_of((bytes){(const uint8_t *)p, n}, (const uint8_t *)p, "model");
+    while (pb_next(&r, &f, &more) == HULL_OK && more) {
+        str domain = {"", 0};
+        int64_t v = 0;
+        bool inside = true;
+
+        if (f.number != 8 || f.wire != 2)
+            continue;
+        pb q = pb_of(f.b, (const uint8_t *)p, "opset");
+        while (pb_next(&q, &g, &inside) == HULL_OK && inside) {
+            if (g.number == 1)
+                domain = pb_str(&g);
+            else if (g.number == 2)
+                v = (int64_t)g.u;
+        }
+        if (domain.n == 0)
+            version = v;
+    }
+    mem_free(p);
+    return version;
+}
+
+/* "SUITE/TEST" of ".../SUITE/TEST/model.onnx" and ".../light/X.onnx". */
+static hull_status add_test(void *user, const char *path, const file_id *id)
+{
+    suite *s = user;
+    str p = str_of(path);
+    bool light = str_contains(p, "/light/");
+    size_t end, slash;
+
+    (void)id;
+    if (!str_ends(p, light ? ".onnx" : "/model.onnx"))
+        return HULL_OK;
+    end = p.n - strlen(light ? ".onnx" : "/model.onnx");
+    slash = end;
+    for (int parts = 0; slash > 0; slash--)
+        if (p.p[slash - 1] == '/' && ++parts == 2)
+            break;
+    TRY(mem_grow(&s->tests, &s->cap, s->n + 1, sizeof *s->tests));
+    s->tests[s->n] = (test){
+        .name = arena_strndup(&s->a, path + slash, end - slash),
+        .path = arena_strndup(&s->a, path, p.n),
+        .opset = model_opset(path),
+        .light = light,
+    };
+    if (s->tests[s->n].name == NULL || s->tests[s->n].path == NULL)
+        return fail_oom(p.n);
+    s->n++;
+    return HULL_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const test *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+
+    return order != 0 ? order : strcmp(x->path, y->path);
+}
+
+/* ---- the list ------------------------------------------------------------ */
+
+static hull_status add_known(suite *s, str name, str reason)
+{
+    TRY(mem_grow(&s->list, &s->cap_list, s->n_list + 1, sizeof *s->list));
+    s->list[s->n_list++] = (known){name, reason};
+    return HULL_OK;
+}
+
+static hull_status read_list(suite *s)
+{
+    char *p = NULL;
+    size_t n = 0;
+    str reason = str_of(TO_SORT), text;
+    hull_status st = file_read_all(&p, &n, s->list_path, SIZE_MAX / 4);
+
+    if (st == HULL_ENOTFOUND && s->bless)
+        return HULL_OK;
+    TRY(st);
+    text.p = arena_strndup(&s->a, p, n);
+    text.n = n;
+    mem_free(p);
+    if (text.p == NULL)
+        return fail_oom(n);
+    while (text.n > 0) {
+        str line = str_trim(str_split(text, '\n', &text));
+
+        if (str_starts(line, "## "))
+            reason = (str){line.p + 3, line.n - 3};
+        else if (line.n > 0 && line.p[0] != '#')
+            TRY(add_known(s, line, reason));
+    }
+    return HULL_OK;
+}
+
+/* The line for a test: of its opset, else of every opset. */
+static known *find_known(suite *s, const test *t)
+{
+    char exact[512];
+    known *any = NULL;
+
+    snprintf(exact, sizeof exact, "%s@%" PRId64, t->name, t->opset);
+    for (size_t i = 0; i < s->n_list; i++) {
+        if (str_is(s->list[i].name, exact))
+            return &s->list[i];
+        if (str_is(s->list[i].name, t->name))
+            any = &s->list[i];
+    }
+    return any;
+}
+
+static int by_reason(const void *a, const void *b)
+{
+    const known *x = a, *y = b;
+    int order = str_cmp(x->reason, y->reason);
+
+    return order != 0 ? order : str_cmp(x->name, y->name);
+}
+
+/* Does the test's name fail in every set that ran it? */
+static bool fails_everywhere(const suite *s, const test *t)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->tests[i].ran && s->tests[i].ok &&
+            strcmp(s->tests[i].name, t->name) == 0)
+            return false;
+    return true;
+}
+
+static bool was_run(const suite *s, str name)
+{
+    str version, plain = str_split(name, '@', &version);
+    int64_t opset = 0;
+    bool any = !str_to_i64(&opset, version);
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->tests[i].ran && str_is(plain, s->tests[i].name) &&
+            (any || s->tests[i].opset == opset))
+            return true;
+    return false;
+}
+
+/* The list as this run found it; what was not run stays. */
+static hull_status renew_list(suite *s)
+{
+    suite new = {.a = s->a, .list = NULL};
+    hull_status st = HULL_OK;
+
+    for (size_t i = 0; i < s->n_list; i++)
+        if (!was_run(s, s->list[i].name))
+            TRY_OUT(add_known(&new, s->list[i].name, s->list[i].reason));
+    for (size_t i = 0; i < s->n; i++) {
+        const test *t = &s->tests[i];
+        const known *k = find_known(s, t);
+        char name[512];
+
+        if (!t->ran || t->ok)
+            continue;
+        snprintf(name, sizeof name, "%s", t->name);
+        if (!fails_everywhere(s, t))
+            snprintf(name, sizeof name, "%s@%" PRId64, t->name, t->opset);
+        char *kept = arena_strndup(&new.a, name, strlen(name));
+        if (kept == NULL)
+            TRY_OUT(fail_oom(strlen(name)));
+        TRY_OUT(add_known(&new, str_of(kept),
+                          k != NULL ? k->reason : str_of(TO_SORT)));
+    }
+out:
+    mem_free(s->list);
+    s->list = new.list;
+    s->n_list = new.n_list;
+    s->cap_list = new.cap_list;
+    s->a = new.a;
+    return st;
+}
+
+static hull_status write_list(suite *s)
+{
+    buf b;
+    hull_status st;
+    str reason = {"", 0};
+
+    buf_init(&b, 1 << 24);
+    buf_puts(&b, "# Expected failures of ONNX's backend tests, by reason; read "
+                 "by tests/conformance.c.\n# scripts/onnx_conformance --bless "
+                 "rewrites the names and keeps the reasons.\n");
+    if (s->n_list > 0)
+        qsort(s->list, s->n_list, sizeof *s->list, by_reason);
+    for (size_t i = 0; i < s->n_list; i++) {
+        const known *k = &s->list[i];
+
+        if (i > 0 && str_eq(k->name, k[-1].name))
+            continue;
+        if (!str_eq(k->reason, reason))
+            buf_printf(&b, "\n## %.*s\n", STR_ARG(k->reason));
+        reason = k->reason;
+        buf_printf(&b, "%.*s\n", STR_ARG(k->name));
+    }
+    st = buf_status(&b);
+    if (st == HULL_OK)
+        st = file_write_atomic(s->list_path, &(file_part){b.p, b.n}, 1);
+    buf_fini(&b);
+    return st;
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+static void judge(suite *s, const test *t)
+{
+    bool ok = t->ok, listed = s->bless ? !ok : find_known(s, t) != NULL;
+
+    if (!ok && (s->all || !listed))
+        printf("%s %s@%" PRId64 ": %s\n", listed ? "expected" : "FAIL",
+               t->name, t->opset, hull_last_error());
+    if (ok && listed)
+        printf("FAIL %s@%" PRId64 ": passes, but %s lists it\n", t->name,
+               t->opset, path_base(s->list_path));
+    fflush(stdout);
+    s->passed += ok && !listed;
+    s->expected += !ok && listed;
+    s->failed += ok == listed;
+}
+
+static void run_all(suite *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        test *t = &s->tests[i];
+
+        if (s->only != NULL && !str_contains(str_of(t->name), s->only))
+            continue;
+        if ((t->light && !s->light) ||
+            (s->deadline != 0 && time_ns() > s->deadline)) {
+            s->skipped++;
+            continue;
+        }
+        t->ran = true;
+        t->ok = run_test(t) == HULL_OK;
+        judge(s, t);
+    }
+}
+
+static hull_status run_suite(suite *s, int argc, char **argv)
+{
+    int i = 1;
+    int64_t seconds = 0;
+
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        if (strcmp(argv[i], "--bless") == 0)
+            s->bless = true;
+        else if (strcmp(argv[i], "--light") == 0)
+            s->light = true;
+        else if (strcmp(argv[i], "--all") == 0)
+            s->all = true;
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            s->only = argv[++i];
+        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc &&
+                 str_to_i64(&seconds, str_of(argv[i + 1])))
+            i++;
+        else
+            return fail(HULL_EINVAL, "unknown argument '%s'", argv[i]);
+    }
+    if (argc - i < 2)
+        return fail(HULL_EINVAL, "want LIST FOLDER...");
+    s->list_path = argv[i++];
+    if (seconds > 0)
+        s->deadline = time_ns() + (uint64_t)seconds * UINT64_C(1000000000);
+    TRY(read_list(s));
+    for (; i < argc; i++)
+        TRY(dir_walk(argv[i], add_test, s));
+    if (s->n == 0)
+        return fail(HULL_ENOTFOUND, "no model.onnx in the folders");
+    qsort(s->tests, s->n, sizeof *s->tests, by_name);
+    run_all(s);
+    if (!s->bless)
+        return HULL_OK;
+    TRY(renew_list(s));
+    return write_list(s);
+}
+
+int main(int argc, char **argv)
+{
+    suite s = {.n = 0};
+    hull_status st = run_suite(&s, argc, argv);
+
+    if (st != HULL_OK)
+        printf("%s\n", hull_last_error());
+    printf("%u expected failures\n", s.expected);
+    printf("%u passed, %u failed, %u skipped\n", s.passed, s.failed,
+           s.skipped);
+    mem_free(s.tests);
+    mem_free(s.list);
+    arena_fini(&s.a);
+    return st == HULL_OK && s.failed == 0 ? 0 : 1;
+}
