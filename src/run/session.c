@@ -288,7 +288,8 @@ static hull_status check_inputs(session *s, const hull_tensor *inputs,
 static bool same_shape(const shape *a, const hull_tensor *t)
 {
     return a->rank == (uint32_t)t->rank &&
-           memcmp(a->dims, t->shape, a->rank * sizeof *a->dims) == 0;
+           (a->rank == 0 ||
+            memcmp(a->dims, t->shape, a->rank * sizeof *a->dims) == 0);
 }
 
 static layout *find_layout(session *s, const hull_tensor *inputs, size_t n)
@@ -375,7 +376,8 @@ static hull_status layout_call(session *s, layout *l, const node *call)
             continue;
         }
         shapes[i].rank = t->rank; /* a slot */
-        memcpy(shapes[i].dims, t->dims, t->rank * sizeof *t->dims);
+        if (t->rank > 0)
+            memcpy(shapes[i].dims, t->dims, t->rank * sizeof *t->dims);
     }
     TRY(be->program_plan(&cl->plan, s->m->mains[b], shapes, n_params, results,
                          &cl->scratch));
@@ -443,8 +445,9 @@ static hull_status make_layout(layout **out, session *s,
         cell *c = &l->cells[g->body->params[i]];
 
         l->inputs[i].rank = (uint32_t)inputs[i].rank;
-        memcpy(l->inputs[i].dims, inputs[i].shape,
-               (size_t)inputs[i].rank * sizeof *inputs[i].shape);
+        if (inputs[i].rank > 0)
+            memcpy(l->inputs[i].dims, inputs[i].shape,
+                   (size_t)inputs[i].rank * sizeof *inputs[i].shape);
         c->shape = l->inputs[i];
         TRY_OUT(cell_bytes(c, g, g->body->params[i]));
     }
