@@ -4,7 +4,8 @@
  * pass.h - rewrites of a graph. passes.def lists them in pipeline order; after
  * each one the graph is verified, and HULL_DUMP=before:NAME,after:NAME writes
  * texts that `hull opt` reads back. An identity must hold for every value, -0,
- * Inf and NaN included. No pass can read a hole.
+ * Inf and NaN included; the fusions fuse_* and decompose may round otherwise,
+ * as the same sum in another order does. No pass can read a hole.
  */
 #ifndef HULL_PASS_H
 #define HULL_PASS_H
