@@ -6,6 +6,7 @@
  */
 #include "front/front.h"
 #include "fuzz_file.h"
+#include "fuzz_limit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {

@@ -5,6 +5,7 @@
  */
 #include "fuzz_container.h"
 #include "fuzz_file.h"
+#include "fuzz_limit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {

@@ -2,50 +2,14 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * A model from a stranger, compiled and run once on odd values: an error, or
- * outputs that can be read. Files of odd size meet the simulated device. Memory
- * beyond LIMIT is refused, as a small machine would.
+ * outputs that can be read. Files of odd size meet the simulated device.
  */
-#include <malloc.h>
-
 #include "fuzz_file.h"
+#include "fuzz_limit.h"
 #include "hull.h"
 
-#define LIMIT ((size_t)64 << 20)
 #define MAX_IO 8
 #define MAX_BYTES ((size_t)1 << 20)
-
-static size_t live;
-
-static void *limited_alloc(void *user, size_t align, size_t size)
-{
-    void *p;
-
-    (void)user;
-    if (size > LIMIT || live > LIMIT)
-        return NULL;
-    if (align < sizeof(void *))
-        align = sizeof(void *);
-    if (posix_memalign(&p, align, size ? size : 1) != 0)
-        return NULL;
-    live += malloc_usable_size(p);
-    return p;
-}
-
-static void limited_free(void *user, void *p)
-{
-    (void)user;
-    if (p)
-        live -= malloc_usable_size(p);
-    free(p);
-}
-
-__attribute__((constructor)) static void set_limit(void)
-{
-    static const hull_allocator limited = { limited_alloc, limited_free, NULL };
-
-    if (hull_set_allocator(&limited) != HULL_OK)
-        abort();
-}
 
 /* Input i: symbols are 3; bytes that make indices small, large and negative. */
 static bool make_input(const hull_module *m, size_t i, hull_tensor *t,
