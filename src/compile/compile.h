@@ -111,7 +111,7 @@ const plan_hole *plan_state_hole(const plan *p, uint32_t i);
 hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
                         device *d, const devices *ds, cache *c) MUST_CHECK;
 
-/* ---- plan_check.c --------------------------------------------------------- */
+/* ---- plan_check.c -------------------------------------------------------- */
 
 /* The parts of a plan fit each other: calls, engines, holes, states. Engines
  * come out of files, so a plan is checked wherever it was made. HULL_EFORMAT.
