@@ -394,6 +394,8 @@ def pool():
     case("max_pool", one, "u8", [u],
          torch.tensor([[[9, 9, 200, 200, 5]]]))
     k = of("i64", [-5, -9, -3], (1, 1, 3))
+    case("max_pool_index", one, "f32", [torch.tensor([[[1., 4, 4, NAN, 0]]])],
+         torch.tensor([[[1, 1, 3, 3]]]), "i64")
     case("max_pool", {**one, "pad": "1,1"}, "i64", [k],
          torch.tensor([[[-5, -5, -3, -3]]]))
     for x, out in (((1, 2, 7), [3]), ((2, 1, 5, 6), [2, 4]),

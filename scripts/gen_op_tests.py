@@ -929,6 +929,42 @@ def sample():
          torch.zeros(1, 0, 2, 2))
 
 
+def positions():
+    def flat(x, kernel, **at):
+        _, i = F.max_pool2d(d(x), kernel, return_indices=True, **at)
+        area = x.shape[2] * x.shape[3]
+        plane = torch.arange(x.shape[0] * x.shape[1]) * area
+        return i + plane.reshape(x.shape[0], x.shape[1], 1, 1)
+
+    for dt in ("f32", "f16", "f64"):
+        x = rand(dt, 2, 2, 5, 4)
+        case("max_pool_index", [x], flat(x, 2, stride=1), kernel=[2, 2],
+             stride=[1, 1], pad=[0, 0, 0, 0], dilation=[1, 1])
+        case("max_pool_index", [x], flat(x, 3, stride=2, padding=1),
+             kernel=[3, 3], stride=[2, 2], pad=[1, 1, 1, 1], dilation=[1, 1])
+        case("max_pool_index", [x], flat(x, 2, stride=1, dilation=2),
+             kernel=[2, 2], stride=[1, 1], pad=[0, 0, 0, 0], dilation=[2, 2])
+    h = of("f32", [NAN, 1, -INF, -INF, 2, 2], 1, 1, 6)
+    case("max_pool_index", [h], of("i64", [0, 2, 4], 1, 1, 3), kernel=[2],
+         stride=[2], pad=[0, 0], dilation=[1])
+    k = of("u8", [1, 255, 3, 255], 1, 1, 4)
+    case("max_pool_index", [k], of("i64", [1, 1], 1, 1, 2), kernel=[3],
+         stride=[1], pad=[0, 0], dilation=[1])
+    exact.add("max_pool_index")
+
+
+def linalg():
+    for dt in ("f32", "f64"):
+        for shape in ((2, 2), (3, 4, 4), (1, 1), (2, 1, 5, 5)):
+            x = rand(dt, *shape)
+            case("det", [x], to(dt, torch.linalg.det(d(x))))
+    case("det", [of("f32", [0, 1, 1, 0], 2, 2)], of("f32", -1.0))
+    case("det", [of("f32", [1, 2, 2, 4], 2, 2)], of("f32", 0.0))
+    case("det", [of("f32", [1, 2, NAN, 4], 2, 2)], of("f32", NAN))
+    case("det", [torch.zeros(2, 0, 0)], torch.ones(2))
+    case("det", [torch.zeros(0, 3, 3)], torch.zeros(0))
+
+
 def fourier():
     def parts(z):
         return torch.view_as_real(z)
@@ -1014,7 +1050,7 @@ def control():
 
 for group in (source, unary, binary, select, reduce, matmul, conv, pool,
               resize, norm, attention, view, gather, quant, recurrent,
-              sample, fourier, control):
+              sample, positions, linalg, fourier, control):
     group()
 exact.update(("const", "dims", "iota", "arg_max", "arg_min", "reduce_any",
               "reduce_max", "reduce_min", "max_pool"))

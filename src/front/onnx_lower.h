@@ -51,7 +51,7 @@ onnx_lower_fn onnx_tensor_scatter;
 
 /* onnx_nn.c */
 onnx_lower_fn onnx_conv, onnx_conv_transpose, onnx_conv_integer;
-onnx_lower_fn onnx_max_pool, onnx_avg_pool;
+onnx_lower_fn onnx_max_pool, onnx_avg_pool, onnx_max_unpool;
 onnx_lower_fn onnx_global_pool;  /* (reduce op) */
 onnx_lower_fn onnx_lp_pool, onnx_grid_sample;
 
@@ -72,6 +72,9 @@ onnx_lower_fn onnx_nll_loss, onnx_softmax_loss;
 
 /* onnx_scan.c */
 onnx_lower_fn onnx_scan, onnx_linear_attention, onnx_causal_conv;
+
+/* onnx_deform.c */
+onnx_lower_fn onnx_deform_conv;
 
 /* onnx_signal.c */
 onnx_lower_fn onnx_dft;

@@ -397,17 +397,49 @@ hull_status onnx_where(onnx_call *c)
     return HULL_OK;
 }
 
+/* A power of two: x as it is, or the next one away from or towards 0. */
+static hull_status to_power(onnx_call *c, val *x)
+{
+    str mode = onnx_str(c, "round_mode", "up");
+    bool up = str_is(mode, "up");
+    val v = op_cast(c->g, *x, HULL_F32);
+
+    if (str_is(mode, "nearest"))
+        return HULL_OK;
+    if (!up && !str_is(mode, "down"))
+        return fail(HULL_EFORMAT, "attribute 'round_mode' is '%.*s', want up, "
+                    "down or nearest", STR_ARG(mode));
+    node *n = node_new(c->g, OP_bitcast);
+    node_input(c->g, n, v);
+    node_dtype(c->g, n, "to", HULL_I32);
+    val bits = node_add(c->g, n); /* a carry out of the fraction: one up */
+    if (up)
+        bits = op_binary(c->g, OP_add, bits,
+                         op_scalar_i64(c->g, HULL_I32, 0x7fffff));
+    bits = op_binary(c->g, OP_and, bits,
+                     op_scalar_i64(c->g, HULL_I32, -0x800000));
+    n = node_new(c->g, OP_bitcast);
+    node_input(c->g, n, bits);
+    node_dtype(c->g, n, "to", HULL_F32);
+    val power = node_add(c->g, n);
+    *x = select3(c, op_unary(c->g, OP_is_nan, v), v, power);
+    return HULL_OK;
+}
+
 static hull_status cast_to(onnx_call *c, hull_dtype to)
 {
     const type *t = onnx_type(c, c->in[0]);
+    val x = c->in[0];
     node *n = NULL;
 
     if (t && t->dtype == to) {
         c->out[0] = c->in[0];
         return HULL_OK;
     }
+    if (to == HULL_F8E8M0)
+        TRY(to_power(c, &x));
     n = node_new(c->g, OP_cast);
-    node_input(c->g, n, c->in[0]);
+    node_input(c->g, n, x);
     node_dtype(c->g, n, "to", to);
     node_bool(c->g, n, "saturate", onnx_int(c, "saturate", 1) != 0);
     c->out[0] = node_add(c->g, n);
@@ -418,14 +450,10 @@ hull_status onnx_cast(onnx_call *c)
 {
     int64_t code = onnx_int(c, "to", 0);
     hull_dtype to = onnx_dtype(code);
-    str mode = onnx_str(c, "round_mode", "up");
 
     if (to == HULL_NONE)
         return fail(HULL_EUNSUPPORTED, "attribute 'to' is %" PRId64
                     ", not a numeric type", code);
-    if (!str_is(mode, "up"))
-        return fail(HULL_EUNSUPPORTED, "attribute 'round_mode' is '%.*s', "
-                    "want up", STR_ARG(mode));
     return cast_to(c, to);
 }
 

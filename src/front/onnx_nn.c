@@ -243,19 +243,91 @@ hull_status onnx_conv_transpose(onnx_call *c)
 
 /* ---- pools --------------------------------------------------------------- */
 
+static val add_max_pool(onnx_call *c, op_code op, const window *w)
+{
+    node *n = node_new(c->g, op);
+
+    node_input(c->g, n, c->in[0]);
+    node_ints(c->g, n, "kernel", w->kernel, w->n);
+    set_window(c, n, w);
+    node_bool(c->g, n, "ceil", onnx_int(c, "ceil_mode", 0) != 0);
+    return node_add(c->g, n);
+}
+
+static val div_floor(onnx_call *c, val a, val b)
+{
+    node *n = node_new(c->g, OP_div);
+
+    node_input(c->g, n, a);
+    node_input(c->g, n, b);
+    node_str(c->g, n, "round", str_of("floor"));
+    return node_add(c->g, n);
+}
+
+/* Indices that count each plane of two axes column by column. */
+static hull_status by_columns(onnx_call *c, val *at)
+{
+    const type *x = onnx_type(c, c->in[0]);
+
+    if (!x || x->rank != 4)
+        return fail(HULL_EUNSUPPORTED, "storage_order 1 of rank %" PRIu32
+                    ", want 4", x ? x->rank : 0);
+    dim d[3] = {x->dims[2], x->dims[3],
+                dim_mul(c->m, x->dims[2], x->dims[3])};
+    val v[3];
+    for (int i = 0; i < 3; i++)
+        v[i] = op_reshape(c->g, op_dims(c->g, &d[i], 1), NULL, 0);
+    val in = op_binary(c->g, OP_mod, *at, v[2]);
+    val plane = op_binary(c->g, OP_sub, *at, in);
+    val column = op_binary(c->g, OP_mul, op_binary(c->g, OP_mod, in, v[1]),
+                           v[0]);
+    *at = op_binary(c->g, OP_add, plane,
+                    op_binary(c->g, OP_add, column, div_floor(c, in, v[1])));
+    return HULL_OK;
+}
+
 hull_status onnx_max_pool(onnx_call *c)
 {
     window w;
 
-    if (onnx_wants(c, 1))
-        return fail(HULL_EUNSUPPORTED, "the indices of a maximum are used");
     TRY(read_window(c, &w, NULL, true));
-    node *n = node_new(c->g, OP_max_pool);
-    node_input(c->g, n, c->in[0]);
-    node_ints(c->g, n, "kernel", w.kernel, w.n);
-    set_window(c, n, &w);
-    node_bool(c->g, n, "ceil", onnx_int(c, "ceil_mode", 0) != 0);
-    c->out[0] = node_add(c->g, n);
+    c->out[0] = add_max_pool(c, OP_max_pool, &w);
+    if (!onnx_wants(c, 1))
+        return HULL_OK;
+    c->out[1] = add_max_pool(c, OP_max_pool_index, &w);
+    return onnx_int(c, "storage_order", 0) != 0 ? by_columns(c, &c->out[1])
+                                                : HULL_OK;
+}
+
+/* Values at their indices, zeros elsewhere. */
+hull_status onnx_max_unpool(onnx_call *c)
+{
+    window w;
+    const type *x = onnx_type(c, c->in[0]);
+    dim out[HULL_MAX_RANK], flat[1], whole[1];
+
+    if (onnx_in(c, 2))
+        return fail(HULL_EUNSUPPORTED, "output_shape is given, by which the "
+                    "indices do not count");
+    TRY(read_window(c, &w, NULL, true));
+    type t = *x; /* adding nodes moves the graph's types */
+    for (uint32_t i = 0; i < t.rank; i++) {
+        out[i] = t.dims[i];
+        if (i < 2)
+            continue;
+        int64_t more = w.kernel[i - 2] - w.stride[i - 2] - w.pad[i - 2] -
+                       w.pad[w.n + i - 2];
+        out[i] = dim_add(c->m, dim_mul(c->m, out[i], w.stride[i - 2]),
+                         dim_int(c->m, more));
+    }
+    flat[0] = dim_product(c->m, t.dims, t.rank);
+    whole[0] = dim_product(c->m, out, t.rank);
+    val zero = op_expand(c->g, onnx_scalar_like(c, c->in[0], 0.0), whole, 1);
+    node *n = node_new(c->g, OP_scatter_elements);
+    node_input(c->g, n, zero);
+    node_input(c->g, n, op_reshape(c->g, c->in[1], flat, 1));
+    node_input(c->g, n, op_reshape(c->g, c->in[0], flat, 1));
+    c->out[0] = op_reshape(c->g, node_add(c->g, n), out, t.rank);
     return HULL_OK;
 }
 

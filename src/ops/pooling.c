@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * pooling.c - max_pool, avg_pool, adaptive_avg_pool. Every axis gets a table of
- * spans (the input range of each output place); one loop serves all three. A
- * window never starts beyond the input and its left padding, also when sizes
- * are rounded up.
+ * pooling.c - max_pool, max_pool_index, avg_pool, adaptive_avg_pool. Every axis
+ * gets a table of spans (the input range of each output place); one loop serves
+ * all of them. A window never starts beyond the input and its left padding,
+ * also when sizes are rounded up.
  */
 #include "ops/family.h"
 
@@ -110,8 +110,10 @@ hull_status pooling_infer(graph *g, node *n)
     window w;
 
     TRY(infer_tensor(&x, g, n, 0));
-    TRY(infer_want(n, x, n->op == OP_max_pool ? WANT_FLOAT | WANT_INT
-                                              : WANT_FLOAT));
+    bool indices = n->op == OP_max_pool_index;
+    TRY(infer_want(n, x, n->op == OP_max_pool || indices
+                             ? WANT_FLOAT | WANT_INT
+                             : WANT_FLOAT));
     if (n->op == OP_adaptive_avg_pool)
         return infer_adaptive(g, n, x);
     TRY(read_window(&w, n, x->rank));
@@ -126,7 +128,7 @@ hull_status pooling_infer(graph *g, node *n)
                         " would have size %" PRId64, node_what(n, what), i,
                         size);
     }
-    return infer_out(g, n, 0, x->dtype, dims, x->rank);
+    return infer_out(g, n, 0, indices ? HULL_I64 : x->dtype, dims, x->rank);
 }
 
 /* ---- kernel -------------------------------------------------------------- */
@@ -208,7 +210,7 @@ static hull_status make_plan(plan *p, eval_ctx *cx, const node *n,
 /* Extreme and sum over one window, in input order. */
 typedef struct found {
     double max, sum;
-    int64_t int_max;
+    int64_t int_max, at; /* at: of the maximum */
     bool seen;
 } found;
 
@@ -218,16 +220,20 @@ static void see(found *f, const tensor *x, int64_t at)
         double v = load_f64(x->dtype, x->data, (uint64_t)at);
 
         f->sum += v;
-        if (!f->seen || v > f->max || isnan(v))
+        if (!f->seen || v > f->max || (isnan(v) && !isnan(f->max))) {
             f->max = v;
+            f->at = at;
+        }
     } else {
         int64_t v = load_i64(x->dtype, x->data, (uint64_t)at);
         bool more = x->dtype == HULL_U64
                         ? (uint64_t)v > (uint64_t)f->int_max
                         : v > f->int_max;
 
-        if (!f->seen || more)
+        if (!f->seen || more) {
             f->int_max = v;
+            f->at = at;
+        }
     }
     f->seen = true;
 }
@@ -289,7 +295,9 @@ hull_status pooling_eval(eval_ctx *cx, const node *n, const tensor *in,
         if (to > 0 && to % out_plane == 0)
             base += in_plane;
         f = scan_window(&p, place, &in[0], base, &area);
-        if (n->op != OP_max_pool)
+        if (n->op == OP_max_pool_index)
+            store_i64(HULL_I64, out->data, (uint64_t)to, f.seen ? f.at : -1);
+        else if (n->op != OP_max_pool)
             store_f64(out->dtype, out->data, (uint64_t)to,
                       f.sum / (double)area);
         else if (is_float)

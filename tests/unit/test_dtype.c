@@ -38,11 +38,11 @@ static double value_of(hull_dtype dt, uint64_t code)
 static void names(void **state)
 {
     (void)state;
-    for (int i = HULL_F64; i <= HULL_C128; i++) {
+    for (int i = HULL_F64; i <= HULL_U2; i++) {
         hull_dtype dt = (hull_dtype)i;
 
         assert_int_equal(dtype_from_name(str_of(hull_dtype_name(dt))), dt);
-        assert_true(hull_dtype_bits(dt) >= 4);
+        assert_true(hull_dtype_bits(dt) >= 2);
     }
     assert_int_equal(dtype_from_name(str_of("f33")), HULL_NONE);
     assert_int_equal(dtype_from_name(str_of("none")), HULL_NONE);
@@ -213,6 +213,14 @@ static void packs_nibbles(void **state)
     assert_int_equal(b[1], 0xf5);
     assert_int_equal(load_i64(HULL_U4, b, 1), 12);
     assert_int_equal(load_i64(HULL_I4, b, 1), -4);
+    for (uint64_t i = 0; i < 5; i++)
+        store_i64(HULL_U2, b, i, (int64_t)i + 1);
+    assert_int_equal(b[0], 0x39);
+    assert_int_equal(b[1] & 3, 1);
+    assert_int_equal(load_i64(HULL_U2, b, 2), 3);
+    assert_int_equal(load_i64(HULL_I2, b, 2), -1);
+    store_f64(HULL_I2, b, 0, -7.5);
+    assert_int_equal(load_i64(HULL_I2, b, 0), -2);
 }
 
 static void sizes(void **state)
@@ -223,6 +231,8 @@ static void sizes(void **state)
     assert_true(dtype_bytes(&n, HULL_F32, 3));
     assert_int_equal(n, 12);
     assert_true(dtype_bytes(&n, HULL_I4, 3));
+    assert_int_equal(n, 2);
+    assert_true(dtype_bytes(&n, HULL_U2, 5));
     assert_int_equal(n, 2);
     assert_true(dtype_bytes(&n, HULL_I4, UINT64_MAX));
     assert_true(n == UINT64_C(1) << 63);
