@@ -158,8 +158,8 @@ static val repeat_heads(onnx_call *c, val x, dim heads)
     const type *t = onnx_type(c, x);
     int64_t axis[1] = {2};
 
-    if (!t || dim_eq(c->m, t->dims[1], heads))
-        return x;
+    if (!t || t->rank != 4 || dim_eq(c->m, t->dims[1], heads))
+        return x; /* the matmul refuses another rank */
     dim wide[5] = {t->dims[0], t->dims[1], dim_div(c->m, heads, t->dims[1]),
                    t->dims[2], t->dims[3]};
     dim flat[4] = {t->dims[0], heads, t->dims[2], t->dims[3]};

@@ -14,7 +14,7 @@
 
 #define LIMIT ((size_t)64 << 20)
 
-static size_t live;
+static _Atomic size_t live;
 
 static void *limited_alloc(void *user, size_t align, size_t size)
 {
