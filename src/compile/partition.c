@@ -15,6 +15,7 @@
 #include "compile/compile.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Per top-level node, indexed by node.number. */
@@ -28,6 +29,7 @@ typedef struct assignment {
 
 typedef struct cluster {
     uint32_t device, stage, n_nodes;
+    uint32_t first;    /* in grouped */
 } cluster;
 
 typedef struct partitioner {
@@ -38,47 +40,13 @@ typedef struct partitioner {
     uint32_t n;
     cluster *clusters;
     uint32_t n_clusters;
+    uint32_t *grouped; /* numbers of the nodes, cluster by cluster */
+    uint32_t *place;   /* per value: of its node in the graph, from 1 on */
+    bool *outside;     /* per value: a result, or read by another block */
     arena a;
 } partitioner;
 
 #define SHARED UINT32_MAX /* node.number of a node that is in no block */
-
-static bool is_result(const graph *g, const node *n)
-{
-    for (uint32_t i = 0; i < g->body->n_results; i++)
-        if (graph_def(g, g->body->results[i]) == n)
-            return true;
-    return false;
-}
-
-/* In no block: a leaf, or work on shared values that every device takes. A
- * result needs a block to deliver it. */
-static bool is_shared(const partitioner *pt, const graph_facts *f,
-                      const node *n)
-{
-    const graph *g = pt->g;
-
-    if (is_result(g, n))
-        return false;
-    if ((op_get(n->op)->traits & OP_LEAF) != 0)
-        return true;
-    for (uint32_t i = 0; i < n->n_out; i++)
-        if (value_is_runtime(f, n->out[i]))
-            return false;
-    for (uint32_t i = 0; i < n->n_in; i++)
-        if (n->in[i] != 0 && graph_def(g, n->in[i])->number != SHARED)
-            return false;
-    for (uint32_t i = 0; i < pt->ds->n; i++)
-        if (pt->ds->d[i]->be->why_not(pt->ds->d[i], g, n) != NULL)
-            return false;
-    return n->n_out > 0;
-}
-
-static bool is_forced(const options *o, const node *n)
-{
-    return option_lists(o, OPT_fallback, str_of(op_get(n->op)->name)) ||
-           option_lists(o, OPT_fallback, n->label);
-}
 
 /* Calls fn for each value that n or its bodies read from outside of n. */
 typedef void read_fn(void *user, val v);
@@ -121,14 +89,77 @@ static assignment *maker(const partitioner *pt, val v)
 
 /* ---- which device -------------------------------------------------------- */
 
+typedef struct shared_cx {
+    const graph *g;
+    bool all;
+} shared_cx;
+
+static void want_shared(void *user, val v)
+{
+    shared_cx *cx = user;
+    const node *def = graph_def(cx->g, v);
+
+    if (def == NULL ? graph_value(cx->g, v)->scope == cx->g->body
+                    : def->parent == cx->g->body && def->number != SHARED)
+        cx->all = false;
+}
+
+/* In no block: a leaf, or work on shared values that every device takes. A
+ * result needs a block to deliver it. */
+static bool is_shared(const partitioner *pt, const graph_facts *f,
+                      const node *n)
+{
+    const graph *g = pt->g;
+    shared_cx cx = {g, true};
+
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (pt->outside[n->out[i]])
+            return false;
+    if ((op_get(n->op)->traits & OP_LEAF) != 0)
+        return true;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (value_is_runtime(f, n->out[i]))
+            return false;
+    node_reads(g, n, want_shared, &cx);
+    for (uint32_t i = 0; cx.all && i < pt->ds->n; i++)
+        cx.all = pt->ds->d[i]->be->why_not(pt->ds->d[i], g, n) == NULL;
+    return cx.all && n->n_out > 0;
+}
+
+static bool is_forced(const options *o, const node *n)
+{
+    return option_lists(o, OPT_fallback, str_of(op_get(n->op)->name)) ||
+           option_lists(o, OPT_fallback, n->label);
+}
+
+/* Where nodes stand, and the results, which leave their block. */
+static hull_status look_around(partitioner *pt, uint32_t *out_count)
+{
+    const graph *g = pt->g;
+    uint32_t at = 0;
+
+    pt->place = arena_array(&pt->a, g->n_values, sizeof *pt->place);
+    pt->outside = arena_array(&pt->a, g->n_values, sizeof *pt->outside);
+    if (pt->place == NULL || pt->outside == NULL)
+        return fail_oom(g->n_values * sizeof *pt->place);
+    for (const node *n = g->body->first; n != NULL; n = n->next) {
+        at++;
+        for (uint32_t i = 0; i < n->n_out; i++)
+            pt->place[n->out[i]] = at;
+    }
+    for (uint32_t i = 0; i < g->body->n_results; i++)
+        pt->outside[graph_resolve(g, g->body->results[i])] = true;
+    *out_count = at;
+    return HULL_OK;
+}
+
 static hull_status assign_devices(partitioner *pt)
 {
     uint32_t count = 0;
     graph_facts facts;
 
     TRY(graph_facts_get(&facts, pt->g));
-    for (node *n = pt->g->body->first; n != NULL; n = n->next)
-        count++;
+    TRY(look_around(pt, &count));
     pt->nodes = arena_array(&pt->a, count, sizeof *pt->nodes);
     if (pt->nodes == NULL)
         return fail_oom(count * sizeof *pt->nodes);
@@ -202,7 +233,7 @@ static hull_status make_clusters(partitioner *pt)
     if (pt->clusters == NULL)
         return fail_oom(pt->n_clusters * sizeof *pt->clusters);
     for (uint32_t i = 0; i < pt->n_clusters; i++)
-        pt->clusters[i] = (cluster){i % pt->ds->n, i / pt->ds->n, 0};
+        pt->clusters[i] = (cluster){i % pt->ds->n, i / pt->ds->n, 0, 0};
     for (uint32_t i = 0; i < pt->n; i++) {
         assignment *a = &pt->nodes[i];
 
@@ -231,13 +262,48 @@ static bool drop_small(partitioner *pt)
     return moved;
 }
 
+/* Nodes by cluster, in the graph's order. */
+static hull_status group_nodes(partitioner *pt)
+{
+    uint32_t first = 0;
+
+    pt->grouped = arena_array(&pt->a, pt->n, sizeof *pt->grouped);
+    if (pt->grouped == NULL)
+        return fail_oom(pt->n * sizeof *pt->grouped);
+    for (uint32_t i = 0; i < pt->n_clusters; i++) {
+        pt->clusters[i].first = first;
+        first += pt->clusters[i].n_nodes;
+        pt->clusters[i].n_nodes = 0;
+    }
+    for (uint32_t i = 0; i < pt->n; i++) {
+        cluster *c = &pt->clusters[pt->nodes[i].block];
+
+        pt->grouped[c->first + c->n_nodes++] = i;
+    }
+    return HULL_OK;
+}
+
+static void mark_outside(void *user, val v)
+{
+    const stage_cx *cx = user;
+    const assignment *from = maker(cx->pt, v);
+
+    if (from != NULL && from->block != cx->a->block)
+        cx->pt->outside[v] = true;
+}
+
 static hull_status assign_blocks(partitioner *pt)
 {
     do {
         assign_stages(pt);
         TRY(make_clusters(pt));
     } while (drop_small(pt));
-    return HULL_OK;
+    for (uint32_t i = 0; i < pt->n; i++) {
+        stage_cx cx = {pt, &pt->nodes[i]};
+
+        node_reads(pt->g, pt->nodes[i].n, mark_outside, &cx);
+    }
+    return group_nodes(pt);
 }
 
 /* ---- reasons ------------------------------------------------------------- */
@@ -281,7 +347,8 @@ static hull_status record_fallbacks(partitioner *pt)
 
 /* ---- graphs -------------------------------------------------------------- */
 
-/* One block in the making. */
+/* One block in the making. The arrays serve all blocks, one after the other:
+ * begin_block takes back what the block before left in them. */
 typedef struct builder {
     partitioner *pt;
     uint32_t id;       /* cluster */
@@ -291,9 +358,61 @@ typedef struct builder {
     uint32_t n_args;
     val *outs;         /* results as g's values */
     uint32_t n_outs;
-    bool *need;        /* shared values that it needs, by g's value */
-    bool *dims;        /* dim expressions that it uses, by entry */
+    val *shared;       /* first results of the shared nodes that it needs */
+    uint32_t n_shared;
+    bool *need;        /* those, by g's value */
+    uint32_t *used;    /* dim expressions that it uses, by entry */
+    uint32_t n_used;
+    bool *dims;        /* the same as a set */
 } builder;
+
+static node *block_node(const builder *b, uint32_t i)
+{
+    const partitioner *pt = b->pt;
+
+    return pt->nodes[pt->grouped[pt->clusters[b->id].first + i]].n;
+}
+
+static uint32_t n_block_nodes(const builder *b)
+{
+    return b->pt->clusters[b->id].n_nodes;
+}
+
+/* Takes back what copying n left in the map. */
+static void forget_node(builder *b, const node *n)
+{
+    const op_info *info = op_get(n->op);
+
+    for (uint32_t i = 0; i < n->n_out; i++)
+        b->map[n->out[i]] = 0;
+    for (uint32_t i = 0; i < info->n_attrs; i++) {
+        const region *body = info->attrs[i].kind == ATTR_GRAPH
+                                 ? n->attrs[i].u.g : NULL;
+
+        for (uint32_t k = 0; body != NULL && k < body->n_params; k++)
+            b->map[body->params[k]] = 0;
+        for (const node *x = body != NULL ? body->first : NULL; x != NULL;
+             x = x->next)
+            forget_node(b, x);
+    }
+}
+
+static void begin_block(builder *b, uint32_t id, graph *to)
+{
+    for (uint32_t i = 0; b->to != NULL && i < n_block_nodes(b); i++)
+        forget_node(b, block_node(b, i));
+    for (uint32_t i = 0; i < b->n_args; i++)
+        b->map[b->args[i]] = 0;
+    for (uint32_t i = 0; i < b->n_shared; i++) {
+        forget_node(b, graph_def(b->pt->g, b->shared[i]));
+        b->need[b->shared[i]] = false;
+    }
+    for (uint32_t i = 0; i < b->n_used; i++)
+        b->dims[b->used[i]] = false;
+    b->n_args = b->n_outs = b->n_shared = b->n_used = 0;
+    b->id = id;
+    b->to = to;
+}
 
 static void add_param(builder *b, val v)
 {
@@ -316,31 +435,54 @@ static void need_value(void *user, val v)
         return;
     if (def != NULL && def->parent != b->pt->g->body)
         return; /* inside a body of the node itself */
-    if (def != NULL && a == NULL)
-        b->need[v] = true;
-    else if (graph_value(b->pt->g, v)->scope == b->pt->g->body)
+    if (def != NULL && a == NULL) {
+        if (!b->need[def->out[0]])
+            b->shared[b->n_shared++] = def->out[0];
+        b->need[def->out[0]] = true;
+    } else if (graph_value(b->pt->g, v)->scope == b->pt->g->body) {
         add_param(b, v);
+    }
 }
 
-static bool needs(const builder *b, const node *n)
+typedef struct numbered {
+    uint32_t place;
+    val v;
+} numbered;
+
+static int by_place(const void *x, const void *y)
 {
-    for (uint32_t i = 0; i < n->n_out; i++)
-        if (n->number == SHARED && b->need[n->out[i]])
-            return true;
-    return false;
+    const numbered *a = x, *b = y;
+
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Puts the shared nodes in the graph's order. */
+static hull_status sort_shared(builder *b)
+{
+    numbered *list = mem_calloc(b->n_shared + 1, sizeof *list);
+
+    if (list == NULL)
+        return fail_oom(b->n_shared * sizeof *list);
+    for (uint32_t i = 0; i < b->n_shared; i++)
+        list[i] = (numbered){b->pt->place[b->shared[i]], b->shared[i]};
+    qsort(list, b->n_shared, sizeof *list, by_place);
+    for (uint32_t i = 0; i < b->n_shared; i++)
+        b->shared[i] = list[i].v;
+    mem_free(list);
+    return HULL_OK;
 }
 
 /* The block's own copies of the shared values. */
-static void copy_shared(builder *b)
+static hull_status copy_shared(builder *b)
 {
     const graph *g = b->pt->g;
 
-    for (const node *n = g->body->last; n != NULL; n = n->prev)
-        for (uint32_t i = 0; i < n->n_in && needs(b, n); i++)
-            b->need[graph_resolve(g, n->in[i])] = true;
-    for (const node *n = g->body->first; n != NULL; n = n->next)
-        if (needs(b, n))
-            graph_copy_node(b->to, g, n, b->map);
+    for (uint32_t i = 0; i < b->n_shared; i++) /* grows on the way */
+        node_reads(g, graph_def(g, b->shared[i]), need_value, b);
+    TRY(sort_shared(b));
+    for (uint32_t i = 0; i < b->n_shared; i++)
+        graph_copy_node(b->to, g, graph_def(g, b->shared[i]), b->map);
+    return HULL_OK;
 }
 
 /* ---- symbols that a block needs ---------------------------------------- */
@@ -352,6 +494,7 @@ static void use_dim(builder *b, dim d)
     if (n == NULL || b->dims[-2 - d])
         return;
     b->dims[-2 - d] = true;
+    b->used[b->n_used++] = (uint32_t)(-2 - d);
     if (n->op != DIM_INT && n->op != DIM_SYM) {
         use_dim(b, n->a);
         use_dim(b, n->b);
@@ -395,14 +538,21 @@ static void use_node(builder *b, const node *n)
 /* Marks the dims of what the block holds. */
 static void use_dims(builder *b)
 {
-    const partitioner *pt = b->pt;
+    const graph *g = b->pt->g;
 
     for (uint32_t i = 0; i < b->n_args; i++)
         use_type(b, b->args[i]);
-    for (const node *n = pt->g->body->first; n != NULL; n = n->next)
-        if (n->number == SHARED ? needs(b, n)
-                                : pt->nodes[n->number].block == b->id)
-            use_node(b, n);
+    for (uint32_t i = 0; i < b->n_shared; i++)
+        use_node(b, graph_def(g, b->shared[i]));
+    for (uint32_t i = 0; i < n_block_nodes(b); i++)
+        use_node(b, block_node(b, i));
+}
+
+static int by_number(const void *x, const void *y)
+{
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+    return a < b ? -1 : a > b;
 }
 
 /* Symbols that no parameter of the block binds by itself: the graph's inputs
@@ -419,12 +569,14 @@ static void bind_symbols(builder *b)
 {
     const graph *g = b->pt->g;
 
-    for (uint32_t i = 0; i < dim_n_nodes(g->m); i++) {
-        dim sym = -2 - (dim)i;
+    if (b->n_used > 0)
+        qsort(b->used, b->n_used, sizeof *b->used, by_number);
+    for (uint32_t i = 0; i < b->n_used; i++) {
+        dim sym = -2 - (dim)b->used[i];
         const dim_node *d = dim_get(g->m, sym);
         bool bound = false;
 
-        if (d == NULL || d->op != DIM_SYM || !b->dims[i])
+        if (d == NULL || d->op != DIM_SYM)
             continue;
         for (uint32_t k = 0; k < b->n_args; k++)
             bound = bound || binds(g, graph_type(g, b->args[k]), sym);
@@ -436,70 +588,49 @@ static void bind_symbols(builder *b)
     }
 }
 
-static bool read_outside(const partitioner *pt, val v, uint32_t block);
+/* A block that is the whole graph has its parameters and results as they are,
+ * also those that it does not read and those that are there twice. */
+static bool is_whole(const builder *b)
+{
+    return n_block_nodes(b) == b->pt->n;
+}
+
+static void list_results(builder *b)
+{
+    const region *body = b->pt->g->body;
+
+    for (uint32_t i = 0; is_whole(b) && i < body->n_results; i++)
+        b->outs[b->n_outs++] = graph_resolve(b->pt->g, body->results[i]);
+    for (uint32_t i = 0; !is_whole(b) && i < n_block_nodes(b); i++) {
+        const node *n = block_node(b, i);
+
+        for (uint32_t k = 0; k < n->n_out; k++)
+            if (b->pt->outside[n->out[k]])
+                b->outs[b->n_outs++] = n->out[k];
+    }
+}
 
 static hull_status build_block(builder *b)
 {
     partitioner *pt = b->pt;
     const graph *g = pt->g;
-    bool only = pt->clusters[b->id].n_nodes == pt->n;
 
-    if (only)
-        for (uint32_t i = 0; i < g->body->n_params; i++)
-            add_param(b, g->body->params[i]);
-    for (uint32_t i = 0; i < pt->n; i++)
-        if (pt->nodes[i].block == b->id)
-            node_reads(g, pt->nodes[i].n, need_value, b);
-    copy_shared(b);
-    if (!only) {
+    for (uint32_t i = 0; is_whole(b) && i < g->body->n_params; i++)
+        add_param(b, g->body->params[i]);
+    for (uint32_t i = 0; i < n_block_nodes(b); i++)
+        node_reads(g, block_node(b, i), need_value, b);
+    TRY(copy_shared(b));
+    if (!is_whole(b)) {
         use_dims(b);
         bind_symbols(b);
     }
-    for (uint32_t i = 0; i < pt->n; i++)
-        if (pt->nodes[i].block == b->id)
-            graph_copy_node(b->to, g, pt->nodes[i].n, b->map);
-    if (only) {
-        for (uint32_t i = 0; i < g->body->n_results; i++)
-            b->outs[b->n_outs++] = graph_resolve(g, g->body->results[i]);
-    } else {
-        for (uint32_t i = 0; i < pt->n; i++) {
-            const node *n = pt->nodes[i].n;
-
-            for (uint32_t k = 0; pt->nodes[i].block == b->id && k < n->n_out;
-                 k++)
-                if (read_outside(pt, n->out[k], b->id))
-                    b->outs[b->n_outs++] = n->out[k];
-        }
-    }
+    for (uint32_t i = 0; i < n_block_nodes(b); i++)
+        graph_copy_node(b->to, g, block_node(b, i), b->map);
+    list_results(b);
     for (uint32_t i = 0; i < b->n_outs; i++)
         graph_result(b->to, b->map[b->outs[i]]);
     b->to->backend = str_of(pt->ds->d[pt->clusters[b->id].device]->be->name);
     return ir_status(b->to->m);
-}
-
-typedef struct outside_cx {
-    val v;
-    bool found;
-} outside_cx;
-
-static void is_read(void *user, val v)
-{
-    outside_cx *cx = user;
-
-    cx->found = cx->found || cx->v == v;
-}
-
-static bool read_outside(const partitioner *pt, val v, uint32_t block)
-{
-    outside_cx cx = {v, false};
-
-    for (uint32_t i = 0; i < pt->n && !cx.found; i++)
-        if (pt->nodes[i].block != block)
-            node_reads(pt->g, pt->nodes[i].n, is_read, &cx);
-    for (uint32_t i = 0; i < pt->g->body->n_results; i++)
-        cx.found = cx.found ||
-                   graph_resolve(pt->g, pt->g->body->results[i]) == v;
-    return cx.found;
 }
 
 static void emit_call(graph *main, const builder *b, val *main_map)
@@ -521,14 +652,36 @@ static void emit_call(graph *main, const builder *b, val *main_map)
         main_map[b->outs[i]] = call->out[i];
 }
 
+static hull_status builder_init(builder *b, partitioner *pt)
+{
+    const graph *g = pt->g;
+    size_t n_dims = dim_n_nodes(g->m), n = g->n_values;
+
+    *b = (builder){.pt = pt};
+    b->map = arena_array(&pt->a, n, sizeof *b->map);
+    b->args = arena_array(&pt->a, n, sizeof *b->args);
+    b->outs = arena_array(&pt->a, n + g->body->n_results, sizeof *b->outs);
+    b->shared = arena_array(&pt->a, n, sizeof *b->shared);
+    b->need = arena_array(&pt->a, n, sizeof *b->need);
+    b->used = arena_array(&pt->a, n_dims, sizeof *b->used);
+    b->dims = arena_array(&pt->a, n_dims, sizeof *b->dims);
+    if (b->map == NULL || b->args == NULL || b->outs == NULL ||
+        b->shared == NULL || b->need == NULL || b->used == NULL ||
+        b->dims == NULL)
+        return fail_oom(n * sizeof *b->map);
+    return HULL_OK;
+}
+
 static hull_status emit_blocks(partitioner *pt, ir *out)
 {
     graph *main = graph_new(out, str_of("main")), *g = pt->g;
     val *main_map = arena_array(&pt->a, g->n_values, sizeof(val));
     uint32_t count = 0;
+    builder b;
 
     if (main == NULL || main_map == NULL)
         return fail_oom(g->n_values * sizeof(val));
+    TRY(builder_init(&b, pt));
     for (uint32_t i = 0; i < g->body->n_params; i++) {
         val v = g->body->params[i];
         type t = type_copy(out, g->m, graph_type(g, v));
@@ -536,23 +689,14 @@ static hull_status emit_blocks(partitioner *pt, ir *out)
         main_map[v] = graph_param(main, graph_value(g, v)->name, &t);
     }
     for (uint32_t i = 0; i < pt->n_clusters; i++) {
-        builder b = {.pt = pt, .id = i};
         char name[32];
 
         if (pt->clusters[i].n_nodes == 0)
             continue;
         snprintf(name, sizeof name, "b%u", count++);
-        b.to = graph_new(out, str_of(name));
-        b.map = arena_array(&pt->a, g->n_values, sizeof(val));
-        b.args = arena_array(&pt->a, g->n_values, sizeof(val));
-        b.outs = arena_array(&pt->a,
-                             (size_t)g->n_values + g->body->n_results,
-                             sizeof(val));
-        b.need = arena_array(&pt->a, g->n_values, sizeof *b.need);
-        b.dims = arena_array(&pt->a, dim_n_nodes(g->m), sizeof *b.dims);
-        if (b.to == NULL || b.map == NULL || b.args == NULL ||
-            b.outs == NULL || b.need == NULL || b.dims == NULL)
-            return fail_oom(g->n_values * sizeof(val));
+        begin_block(&b, i, graph_new(out, str_of(name)));
+        if (b.to == NULL)
+            return ir_status(out);
         TRY(build_block(&b));
         emit_call(main, &b, main_map);
     }
