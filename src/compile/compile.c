@@ -295,45 +295,66 @@ out:
     return st;
 }
 
+/* What the blocks of one plan have in common while they are compiled. */
+typedef struct blocks_cx {
+    plan *p;
+    const devices *ds;
+    cache *c;
+    strmap holes;        /* name -> number */
+    strmap texts;        /* digest of a text -> the first block with it */
+} blocks_cx;
+
+static hull_status number_holes(blocks_cx *cx)
+{
+    for (uint32_t i = 0; i < cx->p->n_holes; i++)
+        TRY(strmap_set(&cx->holes, cx->p->holes[i].name, i));
+    return HULL_OK;
+}
+
 /* Module hole of each of the block's holes, in the block's canonical order. */
-static hull_status map_holes(plan *p, plan_block *b, graph *g)
+static hull_status map_holes(const blocks_cx *cx, plan_block *b, graph *g)
 {
     const str *names = graph_holes(g, &b->n_holes);
+    plan *p = cx->p;
 
     TRY(ir_status(g->m));
     b->holes = arena_array(&p->m->a, b->n_holes, sizeof *b->holes);
     if (b->holes == NULL)
         return fail_oom(b->n_holes * sizeof *b->holes);
-    for (uint32_t i = 0; i < b->n_holes; i++) {
-        uint32_t k = 0;
-
-        while (k < p->n_holes && !str_eq(p->holes[k].name, names[i]))
-            k++;
-        if (k == p->n_holes)
+    for (uint32_t i = 0; i < b->n_holes; i++)
+        if (!strmap_get(&cx->holes, names[i], &b->holes[i]))
             return fail(HULL_EINTERNAL, "hole '%.*s' is not in the module",
                         STR_ARG(names[i]));
-        b->holes[i] = k;
+    return HULL_OK;
+}
+
+/* The engine of an earlier block with the same text, if there is one. */
+static hull_status same_engine(blocks_cx *cx, plan_block *b, uint32_t number)
+{
+    const plan_block *blocks = cx->p->blocks;
+    digest d = digest_of(b->text.p, b->text.n);
+    str key = {(const char *)d.b, sizeof d.b};
+    uint32_t i;
+
+    if (!strmap_get(&cx->texts, key, &i))
+        return strmap_set(&cx->texts, key, number);
+    /* That one may be another backend's. */
+    while (i < number && (!str_eq(blocks[i].backend, b->backend) ||
+                          !str_eq(blocks[i].text, b->text)))
+        i++;
+    if (i < number) {
+        b->hit = blocks[i].hit;
+        b->e = engine_ref(blocks[i].e);
     }
     return HULL_OK;
 }
 
-static engine *same_engine(const plan *p, const plan_block *b,
-                           bool *out_hit)
+static hull_status compile_block(blocks_cx *cx, uint32_t number, graph *g)
 {
-    for (uint32_t i = 0; i < p->n_blocks; i++)
-        if (str_eq(p->blocks[i].backend, b->backend) &&
-            str_eq(p->blocks[i].text, b->text)) {
-            *out_hit = p->blocks[i].hit;
-            return engine_ref(p->blocks[i].e);
-        }
-    return NULL;
-}
-
-static hull_status compile_block(plan *p, plan_block *b, graph *g,
-                                 const devices *ds, cache *c)
-{
+    plan *p = cx->p;
+    plan_block *b = &p->blocks[number];
     hull_status st = HULL_OK;
-    device *d = devices_find(ds, g->backend);
+    device *d = devices_find(cx->ds, g->backend);
     buf text;
 
     buf_init(&text, SIZE_MAX / 2);
@@ -342,13 +363,13 @@ static hull_status compile_block(plan *p, plan_block *b, graph *g,
                      STR_ARG(g->name)));
     b->n_nodes = graph_n_nodes(g);
     b->backend = plan_str(p, g->backend);
-    TRY_OUT(map_holes(p, b, g));
+    TRY_OUT(map_holes(cx, b, g));
     TRY_OUT(graph_canonical_text(&text, g));
     b->text = plan_str(p, buf_view(&text));
     TRY_OUT(ir_status(p->m));
-    b->e = same_engine(p, b, &b->hit);
+    TRY_OUT(same_engine(cx, b, number));
     if (b->e == NULL)
-        TRY_OUT(plan_engine(&b->e, &b->hit, b->text, p->m, d, ds, c));
+        TRY_OUT(plan_engine(&b->e, &b->hit, b->text, p->m, d, cx->ds, cx->c));
 out:
     buf_fini(&text);
     return st;
@@ -373,25 +394,30 @@ static hull_status pin_literals(plan *p, const ir *blocks)
     return ir_status(p->m);
 }
 
+/* Every graph but @main is a block, in order. */
 static hull_status compile_blocks(plan *p, const ir *blocks,
                                   const devices *ds, cache *c)
 {
-    uint32_t n = 0;
+    blocks_cx cx = {.p = p, .ds = ds, .c = c};
+    hull_status st = HULL_OK;
 
     p->blocks = arena_array(&p->m->a, blocks->n_graphs, sizeof *p->blocks);
     if (p->blocks == NULL)
         return fail_oom(blocks->n_graphs * sizeof *p->blocks);
-    for (;; n++) {
-        char name[32];
-        graph *g;
+    TRY_OUT(number_holes(&cx));
+    for (uint32_t i = 0; i < blocks->n_graphs; i++) {
+        graph *g = blocks->graphs[i];
 
-        snprintf(name, sizeof name, "b%u", n);
-        g = ir_find(blocks, str_of(name));
-        if (g == NULL)
-            return HULL_OK;
-        TRY(note(compile_block(p, &p->blocks[n], g, ds, c), "block %u", n));
-        p->n_blocks = n + 1;
+        if (str_is(g->name, "main"))
+            continue;
+        TRY_OUT(note(compile_block(&cx, p->n_blocks, g), "block %u",
+                     p->n_blocks));
+        p->n_blocks++;
     }
+out:
+    strmap_fini(&cx.holes);
+    strmap_fini(&cx.texts);
+    return st;
 }
 
 /* The text as imported, before any pass: what a model given to a later refit
