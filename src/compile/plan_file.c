@@ -291,6 +291,8 @@ static hull_status want_strs(str **out, uint32_t *out_n, plan *p, json_t *obj,
     json_t *list;
     size_t n;
 
+    *out = NULL;
+    *out_n = 0;
     TRY(json_want_array(&list, obj, key, MODULE_WHAT));
     n = json_array_size(list);
     if (n > HOLES_MAX)
@@ -315,6 +317,7 @@ static hull_status want_bool(bool *out, json_t *obj, const char *key)
 {
     json_t *v = json_object_get(obj, key);
 
+    *out = false;
     if (!json_is_boolean(v))
         return fail(HULL_EFORMAT, MODULE_WHAT ": key '%s' is of kind %s, "
                     "wanted boolean", key, json_kind(v));
@@ -326,6 +329,7 @@ static hull_status want_bool(bool *out, json_t *obj, const char *key)
 static hull_status want_rows(json_t **out, uint32_t *out_n, json_t *obj,
                              const char *key)
 {
+    *out_n = 0;
     TRY(json_want_array(out, obj, key, MODULE_WHAT));
     if (json_array_size(*out) > HOLES_MAX)
         return fail(HULL_EFORMAT, MODULE_WHAT ": '%s' has %zu rows", key,
