@@ -72,6 +72,7 @@ typedef struct composer {
     ir *work;
     graph *g;            /* the composed graph */
     strmap leaves;       /* leaf name -> its value in g */
+    val *map;            /* value of g -> of the unit that is being made */
 } composer;
 
 /* Leaf names say where the bytes are: "k<hole>:" or "w<checkpoint>:<name>". */
@@ -273,9 +274,10 @@ static hull_status leaf_source(fill_source *out, ir *m, const graph *g,
 }
 
 /* Copies a leaf into the unit's graph: weights become parameters. */
-static hull_status take_leaf(composer *c, fill_unit *u, graph *to, node *leaf,
-                             val *map)
+static hull_status take_leaf(composer *c, fill_unit *u, graph *to,
+                             node *leaf)
 {
+    val *map = c->map;
     const type *t = graph_type(c->g, leaf->out[0]);
     type copy;
 
@@ -291,29 +293,111 @@ static hull_status take_leaf(composer *c, fill_unit *u, graph *to, node *leaf,
     return HULL_OK;
 }
 
-static hull_status unit_graph(composer *c, fill_unit *u, uint32_t id,
-                              uint32_t *parent, graph *to, val *map)
-{
-    for (node *n = c->g->body->first; n != NULL; n = n->next) {
-        if (is_leaf_node(n) || n->number == UINT32_MAX ||
-            find_root(parent, n->number) != id)
-            continue;
-        for (uint32_t i = 0; i < n->n_in; i++) {
-            node *def = n->in[i] != 0 ? graph_def(c->g, n->in[i]) : NULL;
+/* The nodes and slots of a block, unit by unit, each in the graph's order. */
+typedef struct grouping {
+    arena a;
+    uint32_t *parent;    /* per slot: see find_root */
+    node **nodes;
+    uint32_t *first_node; /* per slot that is a root, and one more */
+    uint32_t *slots;
+    uint32_t *first_slot;
+} grouping;
 
-            if (def != NULL && is_leaf_node(def))
-                TRY(take_leaf(c, u, to, def, map));
-        }
-        graph_copy_node(to, c->g, n, map);
+static hull_status grouping_init(grouping *gr, const graph *g)
+{
+    uint32_t n = g->body->n_results, n_nodes = 0;
+
+    for (const node *k = g->body->first; k != NULL; k = k->next)
+        n_nodes++;
+    *gr = (grouping){0};
+    gr->parent = arena_array(&gr->a, n, sizeof *gr->parent);
+    gr->nodes = arena_array(&gr->a, n_nodes, sizeof(*gr->nodes));
+    gr->first_node = arena_array(&gr->a, n + 2u, sizeof *gr->first_node);
+    gr->slots = arena_array(&gr->a, n, sizeof *gr->slots);
+    gr->first_slot = arena_array(&gr->a, n + 2u, sizeof *gr->first_slot);
+    if (gr->parent == NULL || gr->nodes == NULL || gr->first_node == NULL ||
+        gr->slots == NULL || gr->first_slot == NULL)
+        return fail_oom(n_nodes * sizeof(*gr->nodes));
+    return HULL_OK;
+}
+
+/* Counts per root into first[root + 2]; summed up, first[root + 1] is where
+ * the next one of that root goes, and at last where the next root begins. */
+static void group(grouping *gr, graph *g)
+{
+    uint32_t n = g->body->n_results;
+
+    for (uint32_t i = 0; i < n; i++)
+        gr->first_slot[find_root(gr->parent, i) + 2]++;
+    for (node *k = g->body->first; k != NULL; k = k->next) {
+        if (is_leaf_node(k) || k->number == UINT32_MAX)
+            continue;
+        k->number = find_root(gr->parent, k->number);
+        gr->first_node[k->number + 2]++;
     }
-    for (uint32_t i = 0; i < u->n_slots; i++) {
-        val v = c->g->body->results[u->slots[i]];
-        node *def = graph_def(c->g, v);
+    for (uint32_t i = 2; i < n + 2; i++) {
+        gr->first_slot[i] += gr->first_slot[i - 1];
+        gr->first_node[i] += gr->first_node[i - 1];
+    }
+    for (uint32_t i = 0; i < n; i++)
+        gr->slots[gr->first_slot[find_root(gr->parent, i) + 1]++] = i;
+    for (node *k = g->body->first; k != NULL; k = k->next)
+        if (!is_leaf_node(k) && k->number != UINT32_MAX)
+            gr->nodes[gr->first_node[k->number + 1]++] = k;
+}
+
+/* Calls fn for every leaf that the unit reads, as often as it does. */
+typedef hull_status leaf_fn(composer *c, fill_unit *u, graph *to, node *leaf);
+
+static hull_status each_leaf(composer *c, fill_unit *u, graph *to,
+                             const node *n, leaf_fn *fn)
+{
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        node *def = n->in[i] != 0 ? graph_def(c->g, n->in[i]) : NULL;
 
         if (def != NULL && is_leaf_node(def))
-            TRY(take_leaf(c, u, to, def, map));
-        graph_result(to, map[graph_resolve(c->g, v)]);
+            TRY(fn(c, u, to, def));
     }
+    return HULL_OK;
+}
+
+static hull_status forget_leaf(composer *c, fill_unit *u, graph *to,
+                               node *leaf)
+{
+    (void)u;
+    (void)to;
+    c->map[leaf->out[0]] = 0;
+    return HULL_OK;
+}
+
+static hull_status slot_leaf(composer *c, fill_unit *u, graph *to,
+                             val slot, leaf_fn *fn)
+{
+    node *def = graph_def(c->g, slot);
+
+    return def != NULL && is_leaf_node(def) ? fn(c, u, to, def) : HULL_OK;
+}
+
+static hull_status unit_graph(composer *c, fill_unit *u, graph *to,
+                              node *const *nodes, uint32_t n_nodes)
+{
+    const val *results = c->g->body->results;
+
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        TRY(each_leaf(c, u, to, nodes[i], take_leaf));
+        graph_copy_node(to, c->g, nodes[i], c->map);
+    }
+    for (uint32_t i = 0; i < u->n_slots; i++) {
+        val v = results[u->slots[i]];
+
+        TRY(slot_leaf(c, u, to, v, take_leaf));
+        graph_result(to, c->map[graph_resolve(c->g, v)]);
+    }
+    /* Units share leaves and nothing else. */
+    for (uint32_t i = 0; i < n_nodes; i++)
+        TRY(each_leaf(c, u, to, nodes[i], forget_leaf));
+    for (uint32_t i = 0; i < u->n_slots; i++)
+        TRY(slot_leaf(c, u, to, results[u->slots[i]], forget_leaf));
     return ir_status(to->m);
 }
 
@@ -322,17 +406,6 @@ static bool unit_is_identity(const composer *c, const fill_unit *u)
     const node *def = graph_def(c->g, c->g->body->results[u->slots[0]]);
 
     return u->n_slots == 1 && def != NULL && def->op == OP_weight;
-}
-
-/* An upper bound of the leaves that a unit reads. */
-static uint32_t count_reads(composer *c, uint32_t id, uint32_t *parent)
-{
-    uint32_t n_reads = c->g->body->n_results;
-
-    for (const node *n = c->g->body->first; n != NULL; n = n->next)
-        if (n->number != UINT32_MAX && find_root(parent, n->number) == id)
-            n_reads += n->n_in;
-    return n_reads;
 }
 
 /* Everything but the names of the sources and the checkpoints they are in. */
@@ -362,67 +435,74 @@ static hull_status unit_identity(fill_unit *u, const graph *g)
     return st;
 }
 
-static hull_status make_unit(composer *c, uint32_t id, uint32_t *parent)
+/* The unit's slots, and room for its sources. */
+static hull_status begin_unit(composer *c, fill_unit *u, const grouping *gr,
+                              uint32_t id)
+{
+    const graph *g = c->g;
+    uint32_t n = gr->first_slot[id + 1] - gr->first_slot[id], n_reads = n;
+    arena *a = &c->fp->m->a;
+
+    *u = (fill_unit){.block = c->block_index,
+                     .first_source = c->fp->n_sources};
+    for (uint32_t i = gr->first_node[id]; i < gr->first_node[id + 1]; i++)
+        n_reads += gr->nodes[i]->n_in;
+    u->d = devices_find(c->ds, c->block->backend);
+    u->slots = arena_array(a, n, sizeof *u->slots);
+    u->slot_bytes = arena_array(a, n, sizeof *u->slot_bytes);
+    u->sources = arena_array(a, n_reads, sizeof *u->sources);
+    if (u->slots == NULL || u->slot_bytes == NULL || u->sources == NULL)
+        return fail_oom(n_reads * sizeof *u->sources);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t slot = gr->slots[gr->first_slot[id] + i];
+
+        u->slots[i] = slot;
+        u->slot_bytes[i] =
+            static_bytes(graph_type(g, g->body->results[slot]));
+        c->fp->bytes += u->slot_bytes[i];
+    }
+    u->n_slots = n;
+    return HULL_OK;
+}
+
+static hull_status make_unit(composer *c, const grouping *gr, uint32_t id)
 {
     fill_unit *u = &c->fp->units[c->fp->n_units];
-    uint32_t n_results = c->g->body->n_results, n_slots = 0;
-    uint32_t n_reads = count_reads(c, id, parent);
-    arena *a = &c->fp->m->a;
-    hull_status st = HULL_OK;
-    val *map = NULL;
     char name[48];
     graph *to;
 
-    for (uint32_t i = 0; i < n_results; i++)
-        n_slots += find_root(parent, i) == id;
-    n_reads -= n_results - n_slots;
-    *u = (fill_unit){.block = c->block_index,
-                     .first_source = c->fp->n_sources};
-    u->d = devices_find(c->ds, c->block->backend);
-    u->slots = arena_array(a, n_slots, sizeof *u->slots);
-    u->slot_bytes = arena_array(a, n_slots, sizeof *u->slot_bytes);
-    u->sources = arena_array(a, n_reads, sizeof *u->sources);
-    map = mem_calloc(c->g->n_values, sizeof *map);
-    if (u->slots == NULL || u->slot_bytes == NULL || u->sources == NULL ||
-        map == NULL)
-        TRY_OUT(fail_oom(n_reads * sizeof *u->sources));
-    for (uint32_t i = 0; i < n_results; i++) {
-        if (find_root(parent, i) != id)
-            continue;
-        u->slot_bytes[u->n_slots] =
-            static_bytes(graph_type(c->g, c->g->body->results[i]));
-        c->fp->bytes += u->slot_bytes[u->n_slots];
-        u->slots[u->n_slots++] = i;
-    }
+    TRY(begin_unit(c, u, gr, id));
     snprintf(name, sizeof name, "unit%u", c->fp->n_units);
     to = graph_new(c->fp->m, str_of(name));
     if (to == NULL)
-        TRY_OUT(ir_status(c->fp->m));
-    TRY_OUT(unit_graph(c, u, id, parent, to, map));
+        return ir_status(c->fp->m);
+    TRY(unit_graph(c, u, to, gr->nodes + gr->first_node[id],
+                   gr->first_node[id + 1] - gr->first_node[id]));
     u->identity = unit_is_identity(c, u);
-    TRY_OUT(unit_identity(u, to));
+    TRY(unit_identity(u, to));
     if (!u->identity)
-        TRY_OUT(u->d->be->program_load(&u->prog, u->d, to));
+        TRY(u->d->be->program_load(&u->prog, u->d, to));
     c->fp->n_units++;
     c->fp->n_sources += u->n_sources;
-out:
-    mem_free(map);
-    return st;
+    return HULL_OK;
 }
 
 static hull_status make_units(composer *c)
 {
-    uint32_t n = c->g->body->n_results;
-    uint32_t *parent = mem_calloc(n + 1, sizeof *parent);
     hull_status st = HULL_OK;
+    grouping gr;
 
-    if (parent == NULL)
-        return fail_oom(n * sizeof *parent);
-    join_units(c, parent);
-    for (uint32_t i = 0; i < n && st == HULL_OK; i++)
-        if (find_root(parent, i) == i)
-            st = make_unit(c, i, parent);
-    mem_free(parent);
+    TRY_OUT(grouping_init(&gr, c->g));
+    c->map = arena_array(&gr.a, c->g->n_values, sizeof *c->map);
+    if (c->map == NULL)
+        TRY_OUT(fail_oom(c->g->n_values * sizeof *c->map));
+    join_units(c, gr.parent);
+    group(&gr, c->g);
+    for (uint32_t i = 0; i < c->g->body->n_results; i++)
+        if (find_root(gr.parent, i) == i)
+            TRY_OUT(make_unit(c, &gr, i));
+out:
+    arena_fini(&gr.a);
     return st;
 }
 
