@@ -314,6 +314,18 @@ static hull_status import_into(front *f)
                 weights_label(fm->native));
 }
 
+/* What an op refuses as an argument is, in a model, a fault of the file. */
+static hull_status as_file_error(hull_status st)
+{
+    error_record r;
+
+    if (st != HULL_EINVAL)
+        return st;
+    error_take(&r);
+    r.status = HULL_EFORMAT;
+    return error_put(&r);
+}
+
 hull_status front_import(front_model **out, const char *path,
                          const weights *checkpoint)
 {
@@ -332,7 +344,7 @@ hull_status front_import(front_model **out, const char *path,
     f.m = fm->m;
     f.g = fm->g = graph_new(fm->m, str_of("main"));
     TRY_OUT(ir_status(fm->m));
-    TRY_OUT(note(import_into(&f), "importing %s", path));
+    TRY_OUT(note(as_file_error(import_into(&f)), "importing %s", path));
     *out = fm;
     fm = NULL;
 out:
