@@ -10,8 +10,8 @@
  *                 LIST FOLDER...
  *
  *   LIST      the expected failures: "## REASON" and below it one name a line,
- *             SUITE/TEST, or SUITE/TEST@OPSET where sets of several ages
- *             disagree. A listed test that passes fails. Names that no folder
+ *             SUITE/TEST, or where sets of several ages disagree
+ *             SUITE/TEST@OPSET, SUITE/TEST@xDIGEST-OF-THE-MODEL. A listed test that passes fails. Names that no folder
  *             has are ignored.
  *   --bless   rewrites LIST; known names keep their reason
  *   --light   also the big models of folder light
@@ -34,6 +34,7 @@
 typedef struct test {
     char *name, *path;
     int64_t opset;
+    char digest[16]; /* "x" and the first digits of the model's */
     bool light, ran, ok;
 } test;
 
@@ -288,17 +289,20 @@ out:
 
 /* ---- the folders --------------------------------------------------------- */
 
-/* Version of the default domain, 0 when the file does not say. */
-static int64_t model_opset(const char *path)
+/* Version of the default domain, 0 when the file does not say; and digest. */
+static void read_model(test *t)
 {
-    char *p = NULL;
+    char *p = NULL, hex[DIGEST_HEX_SIZE];
     size_t n = 0;
-    int64_t version = 0;
     pb_field f, g;
     bool more = true;
+    digest d;
 
-    if (file_read_all(&p, &n, path, SIZE_MAX / 4) != HULL_OK)
-        return 0;
+    if (file_read_all(&p, &n, t->path, SIZE_MAX / 4) != HULL_OK)
+        return;
+    d = digest_of(p, n);
+    digest_hex(&d, hex);
+    snprintf(t->digest, sizeof t->digest, "x%.8s", hex);
     pb r = pb_of((bytes){(const uint8_t *)p, n}, (const uint8_t *)p, "model");
     while (pb_next(&r, &f, &more) == HULL_OK && more) {
         str domain = {"", 0};
@@ -315,10 +319,9 @@ static int64_t model_opset(const char *path)
                 v = (int64_t)g.u;
         }
         if (domain.n == 0)
-            version = v;
+            t->opset = v;
     }
     mem_free(p);
-    return version;
 }
 
 /* "SUITE/TEST" of ".../SUITE/TEST/model.onnx" and ".../light/X.onnx". */
@@ -341,12 +344,11 @@ static hull_status add_test(void *user, const char *path, const file_id *id)
     s->tests[s->n] = (test){
         .name = arena_strndup(&s->a, path + slash, end - slash),
         .path = arena_strndup(&s->a, path, p.n),
-        .opset = model_opset(path),
         .light = light,
     };
     if (s->tests[s->n].name == NULL || s->tests[s->n].path == NULL)
         return fail_oom(p.n);
-    s->n++;
+    read_model(&s->tests[s->n++]);
     return HULL_OK;
 }
 
@@ -393,20 +395,23 @@ static hull_status read_list(suite *s)
     return HULL_OK;
 }
 
-/* The line for a test: of its opset, else of every opset. */
+/* Is this the test's name, for every set or for its own? */
+static bool is_name_of(str name, const test *t)
+{
+    str rest, plain = str_split(name, '@', &rest);
+    int64_t opset = 0;
+
+    return str_is(plain, t->name) &&
+           (rest.n == 0 || str_is(rest, t->digest) ||
+            (str_to_i64(&opset, rest) && opset == t->opset));
+}
+
 static known *find_known(suite *s, const test *t)
 {
-    char exact[512];
-    known *any = NULL;
-
-    snprintf(exact, sizeof exact, "%s@%" PRId64, t->name, t->opset);
-    for (size_t i = 0; i < s->n_list; i++) {
-        if (str_is(s->list[i].name, exact))
+    for (size_t i = 0; i < s->n_list; i++)
+        if (is_name_of(s->list[i].name, t))
             return &s->list[i];
-        if (str_is(s->list[i].name, t->name))
-            any = &s->list[i];
-    }
-    return any;
+    return NULL;
 }
 
 static int by_reason(const void *a, const void *b)
@@ -417,25 +422,21 @@ static int by_reason(const void *a, const void *b)
     return order != 0 ? order : str_cmp(x->name, y->name);
 }
 
-/* Does the test's name fail in every set that ran it? */
-static bool fails_everywhere(const suite *s, const test *t)
+/* Is there a test of this name (and opset) that passed? */
+static bool passes_elsewhere(const suite *s, const test *t, bool same_opset)
 {
     for (size_t i = 0; i < s->n; i++)
         if (s->tests[i].ran && s->tests[i].ok &&
-            strcmp(s->tests[i].name, t->name) == 0)
-            return false;
-    return true;
+            strcmp(s->tests[i].name, t->name) == 0 &&
+            (!same_opset || s->tests[i].opset == t->opset))
+            return true;
+    return false;
 }
 
 static bool was_run(const suite *s, str name)
 {
-    str version, plain = str_split(name, '@', &version);
-    int64_t opset = 0;
-    bool any = !str_to_i64(&opset, version);
-
     for (size_t i = 0; i < s->n; i++)
-        if (s->tests[i].ran && str_is(plain, s->tests[i].name) &&
-            (any || s->tests[i].opset == opset))
+        if (s->tests[i].ran && is_name_of(name, &s->tests[i]))
             return true;
     return false;
 }
@@ -457,7 +458,9 @@ static hull_status renew_list(suite *s)
         if (!t->ran || t->ok)
             continue;
         snprintf(name, sizeof name, "%s", t->name);
-        if (!fails_everywhere(s, t))
+        if (passes_elsewhere(s, t, true))
+            snprintf(name, sizeof name, "%s@%s", t->name, t->digest);
+        else if (passes_elsewhere(s, t, false))
             snprintf(name, sizeof name, "%s@%" PRId64, t->name, t->opset);
         char *kept = arena_strndup(&new.a, name, strlen(name));
         if (kept == NULL)

@@ -438,6 +438,14 @@ static hull_status fold_ints(front *f, val v, dim *out, uint32_t max,
     return ir_status(f->m);
 }
 
+/* A vector without elements is known whoever gives it. */
+static bool is_empty_vector(const front *f, val v)
+{
+    const type *t = v != 0 ? graph_type(f->g, v) : NULL;
+
+    return t && t->kind == TYPE_TENSOR && t->rank == 1 && t->dims[0] == 0;
+}
+
 hull_status front_structure(front *f, val v, dim *out, uint32_t max,
                             uint32_t *out_n, bool *out_known)
 {
@@ -447,6 +455,14 @@ hull_status front_structure(front *f, val v, dim *out, uint32_t max,
     const value *x = graph_value(f->g, v);
     if (!x || v == 0)
         return HULL_OK;
+    if (is_empty_vector(f, v)) {
+        const node *d = graph_def(f->g, v);
+
+        *out_known = true;
+        if (d && d->op == OP_weight)
+            pin_cone(f, v, false, reason_structure);
+        return ir_status(f->m);
+    }
     if (!x->known)
         return fold_ints(f, v, out, max, out_n, out_known);
     if (x->n_known > max)

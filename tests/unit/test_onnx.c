@@ -265,6 +265,26 @@ static void test_slice_opsets(void **state)
     check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape, want);
 }
 
+/* Before opset 7 `axis` places the second operand's shape in the first's. */
+static void test_broadcast_opsets(void **state)
+{
+    const float b[2] = {10, 20}, want[6] = {11, 12, 13, 24, 25, 26};
+    const int64_t dims[1] = {2};
+    buf a = new_buf();
+
+    (void)state;
+    maker m = model_of(6, shape_2x3, 2);
+    put_stored(&m.graph, "b", 1, dims, 1, b, sizeof b);
+    attr_int_put(&a, "broadcast", 1);
+    attr_int_put(&a, "axis", 0);
+    put_node(&m.graph, "Add", "x b", "y", &a);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, want);
+    m = model_of(6, shape_2x3, 2);
+    put_stored(&m.graph, "b", 1, dims, 1, b, sizeof b);
+    put_node(&m.graph, "Add", "x b", "y", NULL);
+    must_refuse(&m, HULL_ESHAPE, "ranks 2 and 1 without broadcast");
+}
+
 static void test_old_opset_is_refused(void **state)
 {
     maker m = model_of(0, shape_2x3, 2);
@@ -631,6 +651,45 @@ static void test_loop(void **state)
     check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, want);
 }
 
+/* Running sums of the rows, the last one first; the body holds a constant. */
+static void test_scan(void **state)
+{
+    const float zeros[3] = {0, 0, 0}, want[6] = {5, 6, 7, 7, 9, 11};
+    const int64_t row[1] = {3}, back[1] = {1};
+    buf body = new_buf(), a = new_buf();
+
+    (void)state;
+    maker m = model_of(13, shape_2x3, 2);
+    put_value(&body, 11, "s", 1, row, 1);
+    put_value(&body, 11, "v", 1, row, 1);
+    put_scalar_f32(&body, "one", 1);
+    put_node(&body, "Add", "s v", "t", NULL);
+    put_node(&body, "Add", "t one", "u", NULL);
+    put_node(&body, "Identity", "u", "r", NULL);
+    put_value(&body, 12, "u", 1, row, 1);
+    put_value(&body, 12, "r", 1, row, 1);
+    put_stored(&m.graph, "s0", 1, row, 1, zeros, sizeof zeros);
+    attr_graph_put(&a, "body", &body);
+    attr_int_put(&a, "num_scan_inputs", 1);
+    attr_ints_put(&a, "scan_input_directions", back, 1);
+    put_node(&m.graph, "Scan", "s0 x", "last y", &a);
+    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape_2x3, want);
+}
+
+/* Axes that are an input without elements mean every axis. */
+static void test_empty_structure(void **state)
+{
+    const int64_t none[1] = {0}, ones[2] = {1, 1};
+
+    (void)state;
+    maker m = maker_new(13);
+    put_value(&m.graph, 11, "x", 1, shape_2x3, 2);
+    put_value(&m.graph, 11, "axes", 7, none, 1);
+    put_value(&m.graph, 12, "y", 1, ones, 2);
+    put_node(&m.graph, "ReduceSum", "x axes", "y", NULL);
+    front_free(must_import(&m));
+}
+
 static void test_nested_graphs(void **state)
 {
     buf inner = new_buf();
@@ -760,6 +819,9 @@ int main(void)
         cmocka_unit_test(test_squeeze_opsets),
         cmocka_unit_test(test_clip_opsets),
         cmocka_unit_test(test_slice_opsets),
+        cmocka_unit_test(test_broadcast_opsets),
+        cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_empty_structure),
         cmocka_unit_test(test_old_opset_is_refused),
         cmocka_unit_test(test_imports),
         cmocka_unit_test(test_shape_chain),
