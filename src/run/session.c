@@ -629,6 +629,28 @@ static hull_status run_call(session *s, layout *l, const weight_set *set,
                                                cl->results, scratch);
 }
 
+/* The caller's memory for output i, when there is some, fits the result. */
+static hull_status check_output(const session *s, const layout *l, uint32_t i,
+                                const hull_tensor *out)
+{
+    const plan *p = s->m->plan;
+    val v = p->main->body->results[i];
+    const cell *c = &l->cells[v];
+
+    if (out->data == NULL)
+        return HULL_OK;
+    if (out->device != 0)
+        return fail(HULL_EUNSUPPORTED, "output '%.*s' is on device %d; only "
+                    "host memory is taken", STR_ARG(p->outputs[i]),
+                    out->device);
+    if (out->dtype != (int32_t)graph_type(p->main, v)->dtype ||
+        (out->rank > 0 && out->shape == NULL) ||
+        !same_shape(&c->shape, out) || out->strides != NULL)
+        return fail(HULL_ESHAPE, "output '%.*s' was given memory of another "
+                    "dtype or shape", STR_ARG(p->outputs[i]));
+    return HULL_OK;
+}
+
 /* The caller's memory, or memory that the session lends. */
 static hull_status output_memory(session *s, const layout *l, uint32_t i,
                                  hull_tensor *out)
@@ -638,13 +660,8 @@ static hull_status output_memory(session *s, const layout *l, uint32_t i,
     const cell *c = &l->cells[v];
     hull_dtype dt = graph_type(p->main, v)->dtype;
 
-    if (out->data != NULL) {
-        if (out->dtype != (int32_t)dt || !same_shape(&c->shape, out) ||
-            out->strides != NULL)
-            return fail(HULL_ESHAPE, "output '%.*s' was given memory of "
-                        "another dtype or shape", STR_ARG(p->outputs[i]));
+    if (out->data != NULL)
         return HULL_OK;
-    }
     if (c->size > s->output_bytes[i] || s->outputs[i] == NULL) {
         mem_free(s->outputs[i]);
         s->output_bytes[i] = 0;
@@ -705,6 +722,8 @@ static hull_status run_queued(session *s, const weight_set *set,
     layout *l;
 
     TRY(want_layout(&l, s, s->inputs, n_inputs));
+    for (uint32_t i = 0; i < n_outputs; i++)
+        TRY(check_output(s, l, i, &outputs[i]));
     TRY(upload_inputs(s, l, s->inputs, n_inputs));
     for (const node *call = s->m->plan->main->body->first; call != NULL;
          call = call->next)

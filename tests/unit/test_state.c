@@ -127,12 +127,47 @@ static void a_saved_module_starts_anew(void **state)
     remove(path);
 }
 
+/* Memory for an output that does not fit is refused before anything runs. */
+static void the_callers_output_memory(void **state)
+{
+    float x[6] = {0}, y[4] = {7, 7, 7, 7};
+    int64_t in_dims[2] = {2, 3}, dims[1] = {4}, other[1] = {3};
+    hull_tensor in = {.data = x, .shape = in_dims, .rank = 2,
+                      .dtype = HULL_F32};
+    const hull_tensor good = {.data = y, .shape = dims, .rank = 1,
+                              .dtype = HULL_F32};
+    hull_tensor bad[5] = {good, good, good, good, good};
+    hull_tensor out = good;
+    hull_module *m;
+    hull_session *s;
+
+    (void)state;
+    bad[0].shape = NULL;
+    bad[1].shape = other;
+    bad[2].rank = 0;
+    bad[3].dtype = HULL_F64;
+    bad[4].device = 1;
+    assert_int_equal(hull_compile(&m, MODEL, NULL, NULL, NULL), HULL_OK);
+    assert_int_equal(hull_session_new(&s, m, NULL), HULL_OK);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(hull_session_run(s, &in, 1, &bad[i], 1),
+                         i < 4 ? HULL_ESHAPE : HULL_EUNSUPPORTED);
+        assert_int_equal(hull_session_version(s), 0);
+        assert_true(y[0] == 7);
+    }
+    assert_int_equal(hull_session_run(s, &in, 1, &out, 1), HULL_OK);
+    assert_true(y[0] != 7 && out.data == y);
+    hull_session_free(s);
+    hull_module_unref(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_carries_state),
         cmocka_unit_test(a_refit_waits_for_reset),
         cmocka_unit_test(a_saved_module_starts_anew),
+        cmocka_unit_test(the_callers_output_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
