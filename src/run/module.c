@@ -124,17 +124,16 @@ uint64_t module_version(module *m)
 
 void module_publish(module *m, weight_set *s, bool keep_previous)
 {
-    weight_set *old, *older = NULL;
+    weight_set *old, *older;
 
     pthread_mutex_lock(&m->lock);
     s->version = ++m->version;
     old = m->current;
     m->current = s;
-    if (keep_previous) {
-        older = m->previous;
-        m->previous = old;
+    older = m->previous;
+    m->previous = keep_previous ? old : NULL;
+    if (keep_previous)
         old = NULL;
-    }
     pthread_mutex_unlock(&m->lock);
     drop(m, old);
     drop(m, older);

@@ -446,6 +446,10 @@ static void rollback_publishes_the_set_before(void **state)
     assert_true(hull_module_version(p.m) == version);
     OK(hull_rollback(p.m)); /* and forth again */
     assert_true(module_sum(p.m, &p.in) == a);
+    /* What a refit without keep_previous replaced is gone, and so is the set
+     * of the refit before: that one is not what a rollback promises. */
+    OK(refit_of(p.m, guard_epochs[1], "", NULL));
+    WANT(hull_rollback(p.m), HULL_EINVAL);
     pair_fini(&p);
 }
 
