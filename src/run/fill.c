@@ -7,7 +7,7 @@
  * graph is then cut into units: slots that share computed values belong
  * together, all others are filled alone and in parallel.
  */
-#include "run/run.h"
+#include "run/module.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -238,7 +238,7 @@ static void join_units(composer *c, uint32_t *parent)
             join_operands(c, n, parent);
 }
 
-static uint64_t static_bytes(const type *t)
+uint64_t static_bytes(const type *t)
 {
     uint64_t numel = 1, size = 0;
 

@@ -33,9 +33,15 @@ struct hull_module {
     size_t n_retired, cap_retired;
 };
 
-/* Publishes s (takes it) as the current set with the next version number. */
+/* Publishes s (takes it) as the current set with the next version number. The
+ * set before stays for a rollback, or none does. */
 void module_publish(module *m, weight_set *s, bool keep_previous);
 device *module_device(const module *m, uint32_t block);
+/* Where the unit's sources are now, into its places in a set's stamps. */
+void stamp_sources(source_stamp *stamps, const fill_unit *u,
+                   const binding *b);
+/* Bytes of a value of fixed shape, 0 when it has none. */
+uint64_t static_bytes(const type *t);
 /* Fills and publishes the first set of a loaded module. Takes b. */
 hull_status module_fill_bound(module *m, binding *b, const options *o)
     MUST_CHECK;

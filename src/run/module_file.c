@@ -285,17 +285,6 @@ typedef struct totals {
     bool all_hit;
 } totals;
 
-static uint64_t bytes_of(const graph *g, val v)
-{
-    const type *t = graph_type(g, v);
-    uint64_t numel = 1, size = 0;
-
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (t->dims[i] < 0 || !mul_u64(&numel, numel, (uint64_t)t->dims[i]))
-            return 0;
-    return dtype_bytes(&size, t->dtype, numel) ? size : 0;
-}
-
 static totals add_up(const plan *p)
 {
     totals t = {.all_hit = true};
@@ -311,7 +300,8 @@ static totals add_up(const plan *p)
         t.all_hit = t.all_hit && p->blocks[i].hit;
         t.slots += e->prepare->body->n_results;
         for (uint32_t k = 0; k < e->prepare->body->n_results; k++)
-            t.slot_bytes += bytes_of(e->prepare, e->prepare->body->results[k]);
+            t.slot_bytes += static_bytes(
+                graph_type(e->prepare, e->prepare->body->results[k]));
     }
     for (uint32_t i = 0; i < p->n_holes; i++)
         t.kept += p->holes[i].kept_value != NULL;

@@ -7,7 +7,7 @@
  * through the mapping, so a file that is truncated meanwhile is an error and
  * not a signal; only borrow=on points into the mapping.
  */
-#include "run/run.h"
+#include "run/module.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -59,9 +59,10 @@ static void group_unref(slot_group *g)
 
 /* ---- one unit ------------------------------------------------------------ */
 
-static const weight_entry *source_entry(const filler *f, const fill_source *s)
+static const weight_entry *source_entry(const binding *b,
+                                        const fill_source *s)
 {
-    return s->kept >= 0 ? NULL : weights_find(f->b->w[s->w], s->name);
+    return s->kept >= 0 ? NULL : weights_find(b->w[s->w], s->name);
 }
 
 /* upload_reader: pieces of one source's bytes. */
@@ -104,7 +105,7 @@ static hull_status read_source(void *user, uint64_t off, void *dst, uint64_t n)
 static hull_status upload_source(filler *f, stream *st, place dst,
                                  const fill_unit *u, const fill_source *s)
 {
-    source_reader r = {f, s, source_entry(f, s), NULL};
+    source_reader r = {f, s, source_entry(f->b, s), NULL};
     hull_status done;
 
     if (s->kept < 0 && r.e == NULL)
@@ -140,7 +141,7 @@ static hull_status fill_identity(filler *f, const fill_unit *u,
                                  slot_group *g, stream *st)
 {
     const fill_source *s = &u->sources[0];
-    const weight_entry *e = source_entry(f, s);
+    const weight_entry *e = source_entry(f->b, s);
     const void *view = NULL;
 
     if (can_borrow(f, u, e, &view)) {
@@ -230,7 +231,7 @@ static hull_status fill_computed(filler *f, const fill_unit *u, slot_group *g,
 static const weight_entry *releasable(const filler *f, const fill_source *s)
 {
     const weight_entry *e =
-        f->readers != NULL && s->w == 0 ? source_entry(f, s) : NULL;
+        f->readers != NULL && s->w == 0 ? source_entry(f->b, s) : NULL;
 
     return e != NULL && weights_storage(f->b->w[0], e)->release != NULL ? e
                                                                         : NULL;
@@ -325,16 +326,15 @@ static bool is_settled(const file_id *id)
     return now.tv_sec * 1000000000LL + now.tv_nsec - id->mtime_ns > tick;
 }
 
-static void stamp_sources(filler *f, uint32_t unit)
+void stamp_sources(source_stamp *stamps, const fill_unit *u,
+                   const binding *b)
 {
-    const fill_unit *u = &f->fp->units[unit];
-
     for (uint32_t i = 0; i < u->n_sources; i++) {
-        source_stamp *s = &f->set->stamps[u->first_source + i];
-        const weight_entry *e = source_entry(f, &u->sources[i]);
+        source_stamp *s = &stamps[u->first_source + i];
+        const weight_entry *e = source_entry(b, &u->sources[i]);
 
         s->known = e != NULL &&
-                   weights_identity(f->b->w[u->sources[i].w], e, &s->id) &&
+                   weights_identity(b->w[u->sources[i].w], e, &s->id) &&
                    is_settled(&s->id.file);
     }
 }
@@ -347,7 +347,7 @@ static hull_status fill_one(void *user, size_t i)
     stream *s = NULL;
     hull_status st;
 
-    stamp_sources(f, (uint32_t)i);
+    stamp_sources(f->set->stamps, u, f->b);
     g = same_sources(f, (uint32_t)i);
     if (g != NULL) {
         atomic_fetch_add(&g->refs, 1);

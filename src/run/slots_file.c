@@ -303,28 +303,16 @@ static hull_status read_group(slots_reader *r, uint32_t block,
     return HULL_OK;
 }
 
-/* Where the bytes of each unit's sources are: a later refit from the same
- * file shares the units. */
-static void stamp(source_stamp *s, const binding *b, const fill_source *from)
-{
-    const weight_entry *e =
-        from->kept >= 0 ? NULL : weights_find(b->w[from->w], from->name);
-
-    s->known = e != NULL && weights_identity(b->w[from->w], e, &s->id);
-}
-
-/* Group by unit, as a refit would have made them. */
+/* Group by unit, as a refit would have made them, and stamped: a later refit
+ * from the same file shares the units. */
 static hull_status read_units(slots_reader *r, fill_plan *fp,
                               const binding *b)
 {
-    uint32_t at = 0;
-
     for (uint32_t i = 0; i < fp->n_units; i++) {
         const fill_unit *u = &fp->units[i];
 
         TRY(read_group(r, u->block, u->slots, u->n_slots));
-        for (uint32_t k = 0; k < u->n_sources; k++)
-            stamp(&r->set->stamps[at++], b, &u->sources[k]);
+        stamp_sources(r->set->stamps, u, b);
     }
     r->set->fill = fill_plan_ref(fp);
     return HULL_OK;
