@@ -65,6 +65,8 @@ hull_status fail(hull_status code, const char *fmt, ...) PRINTF_LIKE(2, 3);
  * Returns st in every case, so calls nest: TRY(note(f(), "reading %s", p)). */
 hull_status note(hull_status st, const char *fmt, ...) PRINTF_LIKE(2, 3)
     MUST_CHECK;
+/* note(st, "%s", path), unless the text names the path already. */
+hull_status note_path(hull_status st, const char *path) MUST_CHECK;
 
 /* Text of the thread's last error, "" when there was none. */
 const char *error_text(void);
@@ -184,6 +186,9 @@ bool str_contains(str a, const char *needle);
 /* Splits at the first `sep`: head before it, *rest after it ("" when none). */
 str str_split(str a, char sep, str *rest);
 str str_trim(str a);
+/* Letters to add, drop or change to make b of a: to guess what a typo meant.
+ * SIZE_MAX when one is longer than 63 bytes. */
+size_t str_distance(str a, str b);
 bool str_valid_utf8(str s);
 /* Whole view must be a decimal number in range; false otherwise. */
 bool str_to_i64(int64_t *out, str s);

@@ -126,6 +126,24 @@ hull_status note(hull_status st, const char *fmt, ...)
     return st;
 }
 
+/* Is the name in the text as a word of its own? */
+static bool names(const char *text, const char *name)
+{
+    static const char around[] = " '\":,;()";
+    size_t n = strlen(name);
+
+    for (const char *p = text; n > 0 && (p = strstr(p, name)) != NULL; p++)
+        if ((p == text || strchr(around, p[-1]) != NULL) &&
+            strchr(around, p[n]) != NULL) /* or the end */
+            return true;
+    return false;
+}
+
+hull_status note_path(hull_status st, const char *path)
+{
+    return names(last.text, path) ? st : note(st, "%s", path);
+}
+
 void error_take(error_record *out)
 {
     memcpy(out, &last, sizeof(*out));

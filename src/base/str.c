@@ -86,6 +86,29 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+size_t str_distance(str a, str b)
+{
+    size_t row[64]; /* of a's first letters from b's first k */
+
+    if (a.n >= COUNT_OF(row) || b.n >= COUNT_OF(row))
+        return SIZE_MAX;
+    for (size_t k = 0; k <= b.n; k++)
+        row[k] = k;
+    for (size_t i = 1; i <= a.n; i++) {
+        size_t before = row[0]; /* of the row above, one to the left */
+
+        row[0] = i;
+        for (size_t k = 1; k <= b.n; k++) {
+            size_t change = before + (a.p[i - 1] != b.p[k - 1]);
+            size_t least = row[k] < row[k - 1] ? row[k] : row[k - 1];
+
+            before = row[k];
+            row[k] = change < least + 1 ? change : least + 1;
+        }
+    }
+    return row[b.n];
+}
+
 str str_trim(str a)
 {
     while (a.n > 0 && is_blank(a.p[0])) {

@@ -30,6 +30,21 @@ static void fail_records_and_returns(void **state)
     assert_string_equal(hull_last_error(), "");
 }
 
+static void a_path_is_named_once(void **state)
+{
+    (void)state;
+    assert_int_equal(note_path(HULL_OK, "a.onnx"), HULL_OK);
+    ignore(fail(HULL_EIO, "opening 'a.onnx': no such file"));
+    assert_int_equal(note_path(HULL_EIO, "a.onnx"), HULL_EIO);
+    assert_string_equal(error_text(), "opening 'a.onnx': no such file");
+    ignore(note_path(HULL_EIO, "onnx")); /* only a part of a name */
+    assert_string_equal(error_text(),
+                        "onnx: opening 'a.onnx': no such file");
+    ignore(fail(HULL_EIO, "no"));
+    ignore(note_path(HULL_EIO, ""));
+    assert_string_equal(error_text(), ": no");
+}
+
 static void fail_never_returns_ok(void **state)
 {
     (void)state;
@@ -122,6 +137,7 @@ int main(void)
         cmocka_unit_test(fail_records_and_returns),
         cmocka_unit_test(fail_never_returns_ok),
         cmocka_unit_test(note_puts_context_in_front),
+        cmocka_unit_test(a_path_is_named_once),
         cmocka_unit_test(text_may_come_from_the_record),
         cmocka_unit_test(text_is_one_line),
         cmocka_unit_test(long_text_is_cut_at_a_character),

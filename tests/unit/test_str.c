@@ -185,13 +185,37 @@ static void safe_paths(void **state)
     assert_false(str_is_safe_path((str){ big, sizeof(big) }));
 }
 
+static size_t distance(const char *a, const char *b)
+{
+    return str_distance(str_of(a), str_of(b));
+}
+
+static void distances(void **state)
+{
+    char big[64];
+
+    (void)state;
+    assert_int_equal(distance("", ""), 0);
+    assert_int_equal(distance("tile", "tile"), 0);
+    assert_int_equal(distance("", "tile"), 4);
+    assert_int_equal(distance("tile", ""), 4);
+    assert_int_equal(distance("bakend", "backends"), 2);
+    assert_int_equal(distance("thread", "threads"), 1);
+    assert_int_equal(distance("wieghts", "weights"), 2);
+    assert_int_equal(distance("kitten", "sitting"), 3);
+    memset(big, 'a', sizeof(big));
+    assert_int_equal(str_distance((str){ big, 63 }, (str){ big, 62 }), 1);
+    assert_true(str_distance((str){ big, 64 }, str_of("a")) == SIZE_MAX);
+    assert_true(str_distance(str_of("a"), (str){ big, 64 }) == SIZE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comparing),  cmocka_unit_test(splitting_and_trimming),
         cmocka_unit_test(utf8),       cmocka_unit_test(integers),
         cmocka_unit_test(floats),     cmocka_unit_test(sizes),
-        cmocka_unit_test(safe_paths),
+        cmocka_unit_test(safe_paths), cmocka_unit_test(distances),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
