@@ -110,29 +110,22 @@ hull_status options_copy(options **out, const options *o)
     return HULL_OK;
 }
 
-/* Letters that two keys share at the start: good enough to guess a typo. */
-static size_t common_prefix(const char *a, const char *b)
-{
-    size_t n = 0;
-
-    while (a[n] != '\0' && a[n] == b[n])
-        n++;
-    return n;
-}
-
 static hull_status find_row(int *out, const char *key)
 {
+    size_t least = SIZE_MAX;
     int best = 0;
 
     *out = 0;
     for (int i = 0; i < OPT_COUNT; i++) {
-        if (strcmp(rows[i].key, key) == 0) {
+        size_t d = str_distance(str_of(rows[i].key), str_of(key));
+
+        if (d == 0) {
             *out = i;
             return HULL_OK;
         }
-        if (common_prefix(rows[i].key, key) >
-            common_prefix(rows[best].key, key))
+        if (d < least)
             best = i;
+        least = d < least ? d : least;
     }
     return fail(HULL_ENOTFOUND, "there is no option '%s'; the nearest is '%s'",
                 key, rows[best].key);
