@@ -626,6 +626,7 @@ hull_status bind_weights(binding **out, const plan *p, weights *w,
     uint32_t first;
 
     *out = NULL;
+    TRY(plan_check_keep(p, bo->o));
     problems_init(&bd.problems);
     bd.b = mem_calloc(1, sizeof *bd.b);
     bd.used = mem_calloc(weights_count(w) + 1, sizeof *bd.used);

@@ -128,6 +128,23 @@ static hull_status copy_hole(plan *p, plan_hole *h, const front_hole *fh,
     return ir_status(p->m);
 }
 
+hull_status plan_check_keep(const plan *p, const options *o)
+{
+    str rest = option_str(o, OPT_keep);
+
+    while (rest.n > 0) {
+        str word = str_trim(str_split(rest, ',', &rest));
+        uint32_t i = 0;
+
+        while (i < p->n_holes && !str_eq(p->holes[i].name, word))
+            i++;
+        if (i == p->n_holes && word.n > 0)
+            return fail(HULL_EINVAL, "keep=%.*s: the module has no hole of "
+                        "that name", STR_ARG(word));
+    }
+    return HULL_OK;
+}
+
 static hull_status copy_holes(plan *p, const front_model *fm,
                               const options *o)
 {
@@ -452,6 +469,7 @@ hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
     TRY_OUT(ir_status(work));
     TRY_OUT(take_imported_text(p, g));
     TRY_OUT(copy_holes(p, fm, ds->options));
+    TRY_OUT(plan_check_keep(p, ds->options));
     TRY_OUT(copy_interface(p, g));
     TRY_OUT(passes_run(STAGE_GRAPH, g));
     graph_canonical_order(g);

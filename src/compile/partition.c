@@ -87,6 +87,25 @@ static assignment *maker(const partitioner *pt, val v)
     return &pt->nodes[def->number];
 }
 
+/* A word of the option that means no node is a typo, or of another model. */
+static void warn_unused_fallback(const partitioner *pt)
+{
+    str rest = option_str(pt->ds->options, OPT_fallback);
+
+    while (rest.n > 0) {
+        str word = str_trim(str_split(rest, ',', &rest));
+        uint32_t i = 0;
+
+        while (i < pt->n &&
+               !str_is(word, op_get(pt->nodes[i].n->op)->name) &&
+               !str_eq(word, pt->nodes[i].n->label))
+            i++;
+        if (i == pt->n)
+            log_warn("compile", "fallback=%.*s: the model has no such node",
+                     STR_ARG(word));
+    }
+}
+
 /* ---- which device -------------------------------------------------------- */
 
 typedef struct shared_cx {
@@ -187,6 +206,7 @@ static hull_status assign_devices(partitioner *pt)
                 a->reason = why;
         }
     }
+    warn_unused_fallback(pt);
     return HULL_OK;
 }
 
