@@ -6,6 +6,7 @@
  * same form as all others, also as JSON.
  */
 #include "cli/cli.h"
+#include "compile/compile.h"
 
 #include <errno.h>
 #include <string.h>
@@ -86,12 +87,6 @@ static hull_status set_flag(bool *out)
     return HULL_OK;
 }
 
-static hull_status set_on(cli *c, bool *flag, const char *key)
-{
-    *flag = true;
-    return hull_options_set(c->options, key, "on");
-}
-
 static hull_status add_argument(cli *c, const char *arg)
 {
     if (c->n_args == c->command->max_args)
@@ -104,8 +99,6 @@ static hull_status add_argument(cli *c, const char *arg)
 /* One row per option: a dispatch, longer than a function should be. */
 static hull_status store(cli *c, int key, const char *arg)
 {
-    bool learn;
-
     switch (key) {
     case KEY_HELP: return set_flag(&c->help);
     case KEY_JSON: return set_flag(&c->json);
@@ -126,8 +119,8 @@ static hull_status store(cli *c, int key, const char *arg)
     case KEY_GRAPHVIZ: return set_flag(&c->graphviz);
     case KEY_CANONICAL: return set_flag(&c->canonical);
     case KEY_SPLIT: return set_flag(&c->split);
-    case KEY_STRIP: return set_on(c, &c->strip, "strip_weights");
-    case KEY_LEARN: return set_on(c, &learn, "learn");
+    case KEY_STRIP: return hull_options_set(c->options, "strip_weights", "on");
+    case KEY_LEARN: return hull_options_set(c->options, "learn", "on");
     case KEY_SET: return set_pair(c, arg);
     case KEY_BACKEND: return hull_options_set(c->options, "backends", arg);
     case KEY_ATOL: return set_number(&c->atol, "atol", arg);
@@ -156,11 +149,36 @@ static const struct argp_option *find_option(const struct argp *a, str name)
     return NULL;
 }
 
+/* The option whose name is at most TYPO_MAX letters away. */
+static const char *similar_option(const struct argp *a, str name)
+{
+    const struct argp_option *o = a->options;
+    const char *found = NULL;
+
+    for (; o && (o->name || o->key); o++)
+        if (o->name && str_distance(name, str_of(o->name)) <= TYPO_MAX)
+            return o->name;
+    for (const struct argp_child *k = a->children; !found && k && k->argp; k++)
+        found = similar_option(k->argp, name);
+    return found;
+}
+
+static hull_status unknown_option(const struct argp *a, const char *text,
+                                  str name)
+{
+    const char *similar = name.n > TYPO_MAX ? similar_option(a, name) : NULL;
+
+    if (similar)
+        return fail(HULL_EINVAL, "unknown option '%s', did you mean '--%s'?",
+                    text, similar);
+    return fail(HULL_EINVAL, "unknown option '%s'", text);
+}
+
 static hull_status bad_option(const struct argp_state *s)
 {
     const char *text = s->next > 0 ? s->argv[s->next - 1] : "";
     const struct argp_option *o;
-    str value, name;
+    str given, name;
 
     if (text[0] != '-' && s->next < s->argc)
         text = s->argv[s->next];
@@ -169,10 +187,10 @@ static hull_status bad_option(const struct argp_state *s)
         name.p++;
         name.n--;
     }
-    name = str_split(name, '=', &value);
+    name = str_split(name, '=', &given);
     o = find_option(s->root_argp, name);
     if (!o)
-        return fail(HULL_EINVAL, "unknown option '%s'", text);
+        return unknown_option(s->root_argp, text, name);
     if (o->arg)
         return fail(HULL_EINVAL, "option '%s' needs a value, %s", text, o->arg);
     return fail(HULL_EINVAL, "option '%s' takes no value", text);
@@ -262,6 +280,9 @@ hull_status args_parse(cli *c, const command *cmd, int argc, char **argv)
     if (c->help)
         return HULL_OK;
     TRY(note(state.st, "%s", cmd->name));
+    TRY(note(backends_check(option_str(c->options, OPT_backends)), "%s",
+             cmd->name));
+    c->strip = option_on(c->options, OPT_strip_weights);
     if (c->n_args < cmd->min_args)
         return fail(HULL_EINVAL, "%s: want %s", cmd->name, cmd->arguments);
     if (c->no_cache && c->cache_dir)

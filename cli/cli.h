@@ -67,6 +67,9 @@ enum option_key {
     KEY_SPLIT
 };
 
+/* Letters by which a name may differ from the one that was meant. */
+#define TYPO_MAX 2
+
 #define ARGS_MAX 2
 
 typedef struct cli {

@@ -25,6 +25,10 @@ static const command *find_command(const char *name)
 
 static hull_status no_command(const char *name)
 {
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        if (str_distance(str_of(name), str_of(commands[i]->name)) <= TYPO_MAX)
+            return fail(HULL_EINVAL, "there is no command '%s', did you mean "
+                        "'%s'?", name, commands[i]->name);
     return fail(HULL_EINVAL, "there is no command '%s'; `hull help` lists "
                 "them", name);
 }

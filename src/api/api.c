@@ -92,7 +92,7 @@ hull_status hull_compile(hull_module **out, const char *path,
     TRY(want(out, "out"));
     *out = NULL;
     TRY(want(path, "path"));
-    return note(module_compile(out, path, w, c, o), "%s", path);
+    return note_path(module_compile(out, path, w, c, o), path);
 }
 
 hull_status hull_explain(char **out, const char *path, hull_weights *w,
@@ -107,8 +107,8 @@ hull_status hull_explain(char **out, const char *path, hull_weights *w,
     *out = NULL;
     TRY(want(path, "path"));
     buf_init(&text, SIZE_MAX / 2);
-    TRY_OUT(note(front_import(&fm, path, w), "%s", path));
     TRY_OUT(devices_open(&ds, o));
+    TRY_OUT(note_path(front_import(&fm, path, w), path));
     TRY_OUT(plan_explain(&text, fm, &ds, c, json != 0));
     TRY_OUT(buf_status(&text));
     *out = buf_take(&text);
@@ -125,7 +125,7 @@ hull_status hull_module_save(hull_module *m, const char *path, unsigned flags)
 {
     TRY(want(m, "module"));
     TRY(want(path, "path"));
-    return note(module_save(m, path, flags), "%s", path);
+    return note_path(module_save(m, path, flags), path);
 }
 
 hull_status hull_module_load(hull_module **out, const char *path,
@@ -135,7 +135,7 @@ hull_status hull_module_load(hull_module **out, const char *path,
     TRY(want(out, "out"));
     *out = NULL;
     TRY(want(path, "path"));
-    return note(module_load(out, path, w, c, o), "%s", path);
+    return note_path(module_load(out, path, w, c, o), path);
 }
 
 size_t hull_module_n_inputs(const hull_module *m)

@@ -24,6 +24,8 @@ typedef struct devices {
     pool *pool;
     options *options;    /* a copy */
 } devices;
+/* HULL_EINVAL when the list (option backends) names one that is unknown. */
+hull_status backends_check(str list) MUST_CHECK;
 hull_status devices_open(devices *out, const options *o) MUST_CHECK;
 void devices_close(devices *ds);
 /* NULL when the backend is not among them. */
@@ -99,6 +101,8 @@ void plan_free(plan *p);
 hull_status plan_new(plan **out) MUST_CHECK; /* empty, with its two irs */
 /* Fills input_info and output_info from main and the names. */
 hull_status plan_describe_interface(plan *p) MUST_CHECK;
+/* HULL_EINVAL when the option keep names what is no hole. */
+hull_status plan_check_keep(const plan *p, const options *o) MUST_CHECK;
 str plan_str(plan *p, str s); /* copies into the plan's ir */
 /* Without the buffers that a run mutates: they are parameters and results of
  * main after the user's, and the session carries them. */

@@ -29,10 +29,21 @@ static hull_status no_such_backend(str name)
     buf_init(&known, 4096);
     for (size_t i = 0; backend_at(i) != NULL; i++)
         buf_printf(&known, "%s%s", i > 0 ? ", " : "", backend_at(i)->name);
-    st = fail(HULL_ENOTFOUND, "there is no backend '%.*s'; there are %s",
+    st = fail(HULL_EINVAL, "there is no backend '%.*s'; there are %s",
               STR_ARG(name), known.p != NULL ? known.p : "none");
     buf_fini(&known);
     return st;
+}
+
+hull_status backends_check(str list)
+{
+    while (list.n > 0) {
+        str name = str_trim(str_split(list, ',', &list));
+
+        if (backend_find(name) == NULL)
+            return no_such_backend(name);
+    }
+    return HULL_OK;
 }
 
 hull_status devices_open(devices *out, const options *o)
@@ -41,15 +52,13 @@ hull_status devices_open(devices *out, const options *o)
     hull_status st = HULL_OK;
 
     *out = (devices){0};
+    TRY(backends_check(rest));
     TRY_OUT(options_copy(&out->options, o));
     TRY_OUT(pool_new(&out->pool, (uint32_t)option_int(o, OPT_threads)));
     while (rest.n > 0) {
         str name = str_trim(str_split(rest, ',', &rest));
-        const backend *be = backend_find(name);
 
-        if (be == NULL)
-            TRY_OUT(no_such_backend(name));
-        TRY_OUT(add_device(out, be));
+        TRY_OUT(add_device(out, backend_find(name)));
     }
     TRY_OUT(add_device(out, &backend_ref));
     return HULL_OK;

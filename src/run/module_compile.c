@@ -16,8 +16,8 @@ hull_status module_compile(module **out, const char *path, weights *w,
     uint64_t start = time_ns();
 
     *out = NULL;
-    TRY_OUT(front_import(&fm, path, w));
     TRY_OUT(devices_open(&ds, o));
+    TRY_OUT(front_import(&fm, path, w));
     TRY_OUT(plan_compile(&p, fm, &ds, c));
     p->import_seconds = (double)(time_ns() - start) * 1e-9 -
                         p->compile_seconds;

@@ -217,7 +217,7 @@ static hull_status from_model(module *m, const char *path, const options *o,
         TRY_OUT(module_fill_native(m, fm, o, report));
 out:
     front_free(fm);
-    return note(st, "%s", path);
+    return note_path(st, path);
 }
 
 hull_status module_refit_model(module *m, const char *path, const options *o,

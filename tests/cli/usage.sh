@@ -16,9 +16,14 @@ try compile a --set
 try compile a --json=3
 try compile a --set frob
 try compile a --set thread=1
+try compile a --set bakends=ref
+try compile a --backend ref,nosuch
+try compile a --wieghts b
+try compil a
 try compile a --set threads=-1
 try compile a --cache d --no-cache
 try compile a --strip-weights --prepared
+try compile a --set strip_weights=on --link
 try refit a
 try refit a b
 try run a --atol -1
