@@ -161,6 +161,8 @@ static hull_status fill_loaded(module *m, container *c, file *f,
     binding *b = NULL;
     bool fits;
 
+    if (option_on(o, OPT_strip_weights))
+        return HULL_OK;
     if (linked != NULL && !container_has(c, "link"))
         return module_refit(m, linked, o, NULL);
     TRY_OUT(slots_fit(&fits, c, m->plan));

@@ -9,5 +9,12 @@ code=0
 "$HULL" run bare.hull --input "$demo/test.npz" 2>&1 || code=$?
 echo "exit $code"
 [ "$(stat -c %s bare.hull)" -lt 65536 ]
+"$HULL" compile "$demo/digits.onnx" --set strip_weights=on -o bare2.hull >text
+grep 'without weights' text
+code=0
+"$HULL" compile "$demo/digits.onnx" --set keep=nosuch -o x.hull 2>&1 || code=$?
+echo "exit $code"
+"$HULL" compile "$demo/digits.onnx" --set fallback=nosuch,relu -o x.hull \
+    2>&1 >/dev/null
 "$HULL" refit bare.hull "$demo/epoch1.safetensors" -o full.hull >/dev/null
 "$HULL" run full.hull --input "$demo/test.npz"
