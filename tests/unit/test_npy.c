@@ -155,8 +155,8 @@ static void hostile_headers(void **state)
         "{'descr': '|V2', 'fortran_order': False, 'shape': (2,)}",
         "{'descr': '|f4', 'fortran_order': False, 'shape': (1,)}",
         "{'descr': '', 'fortran_order': False, 'shape': (1,)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': "
-        "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}",
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': "
+         "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}"),
     };
 
     (void)state;
