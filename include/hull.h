@@ -5,6 +5,7 @@
  *
  *     hull_module *m;
  *     hull_session *s;
+ *     hull_weights *w;
  *     hull_compile(&m, "model.onnx", NULL, NULL, NULL);
  *     hull_session_new(&s, m, NULL);
  *     hull_session_run(s, inputs, n_inputs, outputs, n_outputs);
@@ -148,7 +149,8 @@ HULL_API void hull_options_free(hull_options *o);
 typedef struct hull_option_info {
     const char *key, *type, *default_value, *bounds, *effect, *help;
 } hull_option_info;
-/* i-th option; HULL_ENOTFOUND past the last one. effect: CODE, PLAN or RUN. */
+/* i-th option; HULL_ENOTFOUND past the last one. effect: CODE, PLAN or RUN.
+ * `bounds` is valid until the thread's next call. */
 HULL_API hull_status hull_options_describe(size_t i, hull_option_info *out)
     HULL_MUST_CHECK;
 
@@ -233,7 +235,9 @@ HULL_API hull_status hull_module_save(hull_module *m, const char *path,
                                       unsigned flags) HULL_MUST_CHECK;
 /* Loads a module file. Blocks whose target is absent here are rebuilt from
  * their text, through the cache if one is given, and the log says so.
- *   weights  for a linked module, the checkpoint whose digest it holds */
+ *   weights  for a linked module, the checkpoint whose digest it holds; for
+ *            any other, a refit
+ * With strip_weights=on the file's weights are left where they are. */
 HULL_API hull_status hull_module_load(hull_module **out, const char *path,
                                       hull_weights *weights, hull_cache *cache,
                                       const hull_options *options)
@@ -279,13 +283,15 @@ HULL_API hull_status hull_refit_model(hull_module *m, const char *path,
                                       const hull_options *options,
                                       hull_refit_report *report)
     HULL_MUST_CHECK;
-/* Publishes the set that was current before the last refit again. */
+/* Publishes the set that was current before the last refit again, when that
+ * refit had keep_previous=on; HULL_EINVAL otherwise. */
 HULL_API hull_status hull_rollback(hull_module *m) HULL_MUST_CHECK;
 
 /* ---- Sessions ------------------------------------------------------------ */
 
 typedef struct hull_session hull_session;
 
+/* options: none acts on a session in this version; may be NULL. */
 HULL_API hull_status hull_session_new(hull_session **out, hull_module *m,
                                       const hull_options *options)
     HULL_MUST_CHECK;
