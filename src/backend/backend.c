@@ -23,8 +23,3 @@ const backend *backend_find(str name)
             return backends[i];
     return NULL;
 }
-
-const backend *device_backend(const device *d)
-{
-    return d->be;
-}

@@ -100,7 +100,6 @@ struct backend {
 /* Every backend in order of preference; ref is the last row of backends.def. */
 const backend *backend_at(size_t i); /* NULL past the end */
 const backend *backend_find(str name);
-const backend *device_backend(const device *d);
 /* Every backend's device starts with this. */
 struct device {
     const backend *be;
