@@ -294,7 +294,7 @@ static hull_status type_clash(parser *p, const outs *o, uint32_t i,
 
         buf_init(&b, 1 << 16);
         type_print(&b, p->m, t[k]);
-        snprintf(texts[k], sizeof(texts[k]), "%.*s", STR_ARG(buf_view(&b)));
+        snprintf(texts[k], sizeof(texts[k]), "%.199s", b.p ? b.p : "");
         buf_fini(&b);
     }
     return fail(HULL_EFORMAT,

@@ -91,49 +91,66 @@ static hull_status find_slots(splitter *s)
     return HULL_OK;
 }
 
-static node *find_weight(const graph *g, str name)
+/* Value of each weight by its name. */
+static hull_status index_weights(strmap *out, const graph *g)
 {
-    for (node *n = g->body->first; n != NULL; n = n->next)
-        if (n->op == OP_weight && str_eq(attr_str(n, "name"), name))
-            return n;
-    return NULL;
+    for (const node *n = g->body->first; n != NULL; n = n->next)
+        if (n->op == OP_weight)
+            TRY(strmap_set(out, attr_str(n, "name"), n->out[0]));
+    return HULL_OK;
 }
 
-/* Parameters: the holes of `key` in canonical order; results: the slots. */
-static hull_status make_prepare(ir *out, const splitter *s, graph *key)
+/* Parameters: the holes of `key` in canonical order. */
+static hull_status add_holes(graph *g, graph *key, const strmap *in_key,
+                             const strmap *here)
 {
-    graph *g = graph_copy(s->g->m, s->g, str_of("prepare"));
     uint32_t n_holes;
     const str *holes = graph_holes(key, &n_holes);
 
-    if (g == NULL)
-        return ir_status(s->g->m);
     TRY(ir_status(key->m));
-    g->body->n_params = 0;
     for (uint32_t i = 0; i < n_holes; i++) {
-        const node *in_key = find_weight(key, holes[i]);
-        node *here = find_weight(g, holes[i]);
+        uint32_t v;
         type t;
         val p;
 
-        if (in_key == NULL)
+        if (!strmap_get(in_key, holes[i], &v))
             return fail(HULL_EUNSUPPORTED,
                         "hole '%.*s' starts a state, which a block cannot have",
                         STR_ARG(holes[i]));
-        t = type_copy(g->m, key->m, graph_type(key, in_key->out[0]));
+        t = type_copy(g->m, key->m, graph_type(key, v));
         p = graph_param(g, str_of(""), &t);
-        if (here != NULL)
-            graph_replace(g, here->out[0], p);
+        if (strmap_get(here, holes[i], &v))
+            graph_replace(g, v, p);
     }
+    return HULL_OK;
+}
+
+/* Parameters: the holes of `key`; results: the slots. */
+static hull_status make_prepare(ir *out, const splitter *s, graph *key)
+{
+    graph *g = graph_copy(s->g->m, s->g, str_of("prepare"));
+    strmap in_key = {0}, here = {0};
+    hull_status st = HULL_OK;
+
+    if (g == NULL)
+        return ir_status(s->g->m);
+    g->body->n_params = 0;
+    TRY_OUT(index_weights(&in_key, key));
+    TRY_OUT(index_weights(&here, g));
+    TRY_OUT(add_holes(g, key, &in_key, &here));
     g->body->n_results = 0;
     g->n_states = 0;
     for (uint32_t i = 0; i < s->n_slots; i++)
         graph_result(g, s->slots[i]);
     graph_settle(g);
     graph_remove_dead(g);
-    TRY(ir_status(g->m));
+    TRY_OUT(ir_status(g->m));
     graph_copy(out, g, str_of("prepare"));
-    return ir_status(out);
+    st = ir_status(out);
+out:
+    strmap_fini(&in_key);
+    strmap_fini(&here);
+    return st;
 }
 
 /* Parameters: the block's, then the slots. */
