@@ -72,12 +72,6 @@ out:
     return st;
 }
 
-cache *cache_ref(cache *c)
-{
-    atomic_fetch_add(&c->refs, 1);
-    return c;
-}
-
 void cache_unref(cache *c)
 {
     if (c == NULL || atomic_fetch_sub(&c->refs, 1) != 1)

@@ -41,7 +41,6 @@ typedef enum cache_stat {
 /* path NULL: $HULL_CACHE_DIR, $XDG_CACHE_HOME/hull, ~/.cache/hull. */
 hull_status cache_open(cache **out, const char *path, const options *o)
     MUST_CHECK;
-cache *cache_ref(cache *c);
 void cache_unref(cache *c);
 const char *cache_path(const cache *c);
 

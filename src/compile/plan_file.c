@@ -270,6 +270,7 @@ typedef struct plan_reader {
     cache *cache;
     json_t *top;
     bytes kept;
+    bool *taken;          /* per recipe: a hole has it */
     read_engine *engines;
     uint32_t n_engines;
 } plan_reader;
@@ -366,6 +367,19 @@ hull_status recipe_check(const graph *g, const plan_hole *h)
     return HULL_OK;
 }
 
+hull_status recipe_take(graph **out, const ir *recipes, bool *taken,
+                        uint32_t number)
+{
+    if (number >= recipes->n_graphs)
+        return fail(HULL_EFORMAT, "recipe %u of %u", number,
+                    recipes->n_graphs);
+    if (taken[number])
+        return fail(HULL_EFORMAT, "recipe %u is of two holes", number);
+    taken[number] = true;
+    *out = recipes->graphs[number];
+    return HULL_OK;
+}
+
 static hull_status read_recipes(plan_reader *r, plan_hole *h, json_t *row)
 {
     json_t *list;
@@ -381,11 +395,8 @@ static hull_status read_recipes(plan_reader *r, plan_hole *h, json_t *row)
 
         TRY(json_want_u32(&number, v, "graph", HOLES_MAX, MODULE_WHAT));
         TRY(json_want_u32(&tier, v, "tier", TIER_MAX, MODULE_WHAT));
-        if (number >= r->p->recipes->n_graphs)
-            return fail(HULL_EFORMAT, "hole '%.*s' has recipe %u, there are "
-                        "%u", STR_ARG(h->name), number,
-                        r->p->recipes->n_graphs);
-        h->recipes[i] = r->p->recipes->graphs[number];
+        TRY(note(recipe_take(&h->recipes[i], r->p->recipes, r->taken, number),
+                 "hole '%.*s'", STR_ARG(h->name)));
         h->tiers[i] = (uint8_t)tier;
         TRY(recipe_check(h->recipes[i], h));
     }
@@ -725,6 +736,9 @@ static hull_status read_basics(plan_reader *r)
     ir_free(p->recipes);
     p->recipes = NULL;
     TRY(section_get_ir(&p->recipes, r->c, "recipes", p->m));
+    r->taken = arena_array(&p->m->a, p->recipes->n_graphs, sizeof(bool));
+    if (r->taken == NULL)
+        return fail_oom(p->recipes->n_graphs);
     return container_get(r->c, "kept", UINT64_MAX, &r->kept);
 }
 

@@ -60,6 +60,10 @@ hull_status section_add_pins(container_writer *w, const char *tag,
 /* A text of graphs; an empty section gives an empty ir. */
 hull_status section_get_ir(ir **out, container *c, const char *tag,
                            const ir *pins) MUST_CHECK;
+/* Recipe `number`, for one hole only: a file in which many holes share a large
+ * one would cost its size many times. */
+hull_status recipe_take(graph **out, const ir *recipes, bool *taken,
+                        uint32_t number) MUST_CHECK;
 /* A recipe is one pure computation over weight leaves, its shapes are fixed,
  * and its result is what the hole wants. HULL_EFORMAT. */
 hull_status recipe_check(const graph *recipe, const plan_hole *h) MUST_CHECK;

@@ -393,11 +393,3 @@ hull_status container_place(const container *c, const char *tag,
     *out_size = s->size;
     return HULL_OK;
 }
-
-hull_status container_check(const container *c, const char *tag)
-{
-    section *s;
-
-    TRY(find_raw(&s, c, tag));
-    return check_section(c, s);
-}

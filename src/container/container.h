@@ -85,8 +85,6 @@ hull_status container_get(container *c, const char *tag, uint64_t max,
 /* Place of a raw section in the file, without reading it. */
 hull_status container_place(const container *c, const char *tag,
                             uint64_t *out_off, uint64_t *out_size) MUST_CHECK;
-/* Compares a raw section with its checksum now. */
-hull_status container_check(const container *c, const char *tag) MUST_CHECK;
 void container_free(container *c);
 
 #endif

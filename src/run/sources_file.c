@@ -113,7 +113,7 @@ static hull_status check_leaves(const graph *g, const weights *w,
 }
 
 static hull_status read_bound(binding *b, uint32_t i, const plan *p,
-                              json_t *row, hull_status code)
+                              json_t *row, bool *taken, hull_status code)
 {
     bound_hole *bh = &b->holes[i];
     const plan_hole *h = &p->holes[i];
@@ -129,11 +129,8 @@ static hull_status read_bound(binding *b, uint32_t i, const plan *p,
     }
     if (json_object_get(row, "graph") != NULL) {
         TRY(json_want_u32(&number, row, "graph", UINT32_MAX, BINDING_WHAT));
-        if (number >= b->recipes->n_graphs)
-            return fail(HULL_EFORMAT, "recipe %u of %u", number,
-                        b->recipes->n_graphs);
+        TRY(recipe_take(&bh->recipe, b->recipes, taken, number));
         bh->kind = BOUND_RECIPE;
-        bh->recipe = b->recipes->graphs[number];
         TRY(recipe_check(bh->recipe, h));
         return check_leaves(bh->recipe, b->w[0], code);
     }
@@ -170,6 +167,7 @@ hull_status binding_read(binding **out, container *c, const plan *p,
     json_t *top = NULL, *holes;
     binding *b = NULL;
     ir *pins = NULL;
+    bool *taken = NULL;
     bytes data;
 
     *out = NULL;
@@ -178,19 +176,24 @@ hull_status binding_read(binding **out, container *c, const plan *p,
     TRY_OUT(container_get(c, "binding.pins", MODULE_PINS_MAX, &data));
     TRY_OUT(note(pins_read(pins, data), "section 'binding.pins'"));
     TRY_OUT(section_get_ir(&b->recipes, c, "binding.graphs", pins));
+    taken = mem_calloc(b->recipes->n_graphs + 1u, sizeof *taken);
+    if (taken == NULL)
+        TRY_OUT(fail_oom(b->recipes->n_graphs));
     TRY_OUT(section_get_json(&top, c, "binding"));
     TRY_OUT(json_want_array(&holes, top, "holes", BINDING_WHAT));
     if (json_array_size(holes) != p->n_holes)
         TRY_OUT(fail(HULL_EFORMAT, BINDING_WHAT " has %zu holes, the module "
                      "%u", json_array_size(holes), p->n_holes));
     for (uint32_t i = 0; i < p->n_holes; i++)
-        TRY_OUT(note(read_bound(b, i, p, json_array_get(holes, i), code),
+        TRY_OUT(note(read_bound(b, i, p, json_array_get(holes, i), taken,
+                                code),
                      "hole '%.*s'", STR_ARG(p->holes[i].name)));
     *out = b;
     b = NULL;
 out:
     json_free(top);
     ir_free(pins);
+    mem_free(taken);
     binding_free(b);
     return st;
 }

@@ -221,7 +221,6 @@ static void miss_store_hit(void **state)
     assert_int_equal(stat_of(other, "entries"), 1);
     assert_int_equal(stat_of(other, "bytes"), s.st_size);
     assert_int_equal(stat_of(other, "errors"), 0);
-    cache_unref(cache_ref(other));
     cache_unref(other);
     cache_key_fini(&k);
     snprintf(path, sizeof path, "%s/CACHEDIR.TAG", folder);
