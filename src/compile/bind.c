@@ -567,6 +567,54 @@ static hull_status note_unread(binder *bd, const weight_entry *e)
     return HULL_OK;
 }
 
+/* "'scale' is 0.25, the engine has 0.5" */
+static void report_literal(binder *bd, const plan_literal *l,
+                           const weight_entry *e, const void *data)
+{
+    uint64_t n = 1;
+    buf b;
+
+    for (uint32_t i = 0; i < e->rank; i++)
+        n *= (uint64_t)e->shape[i];
+    buf_init(&b, 1024);
+    if (data != NULL)
+        front_print_value(&b, e->dtype, e->rank, data, n);
+    else
+        print_shape(&b, e->dtype, e->rank, e->shape);
+    problem_add(&bd->problems, PROBLEM_LITERAL,
+                "'%.*s' is %s, the engine has %.*s (%.*s)", STR_ARG(e->name),
+                b.p != NULL ? b.p : "", STR_ARG(l->value),
+                STR_ARG(l->reason));
+    buf_fini(&b);
+}
+
+/* A checkpoint may hold what became a literal, if it is the same. */
+static hull_status check_literal(binder *bd, const plan_literal *l)
+{
+    const weight_entry *e = spelling_find(&bd->spell, l->name);
+    hull_status st;
+    void *data;
+    digest d;
+
+    if (e == NULL || bd->used[e - weights_at(bd->w, 0)])
+        return HULL_OK;
+    mark_used(bd, e);
+    if (e->dtype != l->dtype || e->rank != l->rank ||
+        memcmp(e->shape, l->shape, l->rank * sizeof *l->shape) != 0) {
+        report_literal(bd, l, e, NULL);
+        return HULL_OK;
+    }
+    data = mem_alloc(e->len);
+    if (data == NULL)
+        return fail_oom(e->len);
+    st = weights_read(bd->w, e, data);
+    d = digest_of(data, st == HULL_OK ? e->len : 0);
+    if (st == HULL_OK && !digest_eq(&d, &l->bytes))
+        report_literal(bd, l, e, data);
+    mem_free(data);
+    return st;
+}
+
 /* The user's word that a tensor is not read: a name, or a prefix and '*'. */
 static bool is_ignored(const binder *bd, str name)
 {
@@ -591,6 +639,8 @@ static hull_status find_unexpected(binder *bd)
                    bd->problems.n[PROBLEM_MISSING] == 0 &&
                    bd->problems.n[PROBLEM_AMBIGUOUS] == 0;
 
+    for (uint32_t i = 0; i < bd->p->n_literals; i++)
+        TRY(check_literal(bd, &bd->p->literals[i]));
     for (uint32_t i = 0; i < bd->p->n_unread; i++) {
         const weight_entry *e = spelling_find(&bd->spell, bd->p->unread[i]);
 

@@ -16,6 +16,7 @@ static const char *const kind_texts[PROBLEM_KINDS] = {
     [PROBLEM_DTYPE] = "wrong dtype",
     [PROBLEM_AMBIGUOUS] = "ambiguous",
     [PROBLEM_TIED] = "tied in the model but different",
+    [PROBLEM_LITERAL] = "other than what is compiled in (compile again)",
     [PROBLEM_UNEXPECTED] = "unexpected",
 };
 

@@ -161,6 +161,43 @@ static hull_status copy_holes(plan *p, const front_model *fm,
     return ir_status(p->m);
 }
 
+static hull_status copy_literal(plan *p, plan_literal *l,
+                                const front_literal *fl,
+                                const weight_entry *e, const weights *w)
+{
+    hull_status st;
+    void *data = mem_alloc(e->len);
+
+    if (data == NULL)
+        return fail_oom(e->len);
+    *l = (plan_literal){.name = plan_str(p, fl->name),
+                        .value = plan_str(p, fl->value),
+                        .reason = plan_str(p, str_of(fl->reason)),
+                        .dtype = e->dtype,
+                        .rank = e->rank};
+    memcpy(l->shape, e->shape, sizeof l->shape);
+    st = weights_read(w, e, data);
+    if (st == HULL_OK)
+        l->bytes = digest_of(data, e->len);
+    mem_free(data);
+    return st;
+}
+
+static hull_status copy_literals(plan *p, const front_model *fm)
+{
+    p->literals = arena_array(&p->m->a, fm->n_literals, sizeof *p->literals);
+    if (p->literals == NULL)
+        return fail_oom(fm->n_literals * sizeof *p->literals);
+    for (uint32_t i = 0; i < fm->n_literals; i++) {
+        const weight_entry *e = weights_find(fm->native, fm->literals[i].name);
+
+        if (e != NULL && !weights_storage(fm->native, e)->absent)
+            TRY(copy_literal(p, &p->literals[p->n_literals++],
+                             &fm->literals[i], e, fm->native));
+    }
+    return ir_status(p->m);
+}
+
 /* Names of results: the value's own; "output_<i>" where it has none or shares
  * it with another result. */
 static str output_name(plan *p, const graph *g, uint32_t i)
@@ -469,6 +506,7 @@ hull_status plan_compile(plan **out, const front_model *fm, const devices *ds,
     TRY_OUT(ir_status(work));
     TRY_OUT(take_imported_text(p, g));
     TRY_OUT(copy_holes(p, fm, ds->options));
+    TRY_OUT(copy_literals(p, fm));
     TRY_OUT(plan_check_keep(p, ds->options));
     TRY_OUT(copy_interface(p, g));
     TRY_OUT(passes_run(STAGE_GRAPH, g));

@@ -54,6 +54,16 @@ typedef struct plan_hole {
     str reason;
 } plan_hole;
 
+/* A tensor of the model file that became a literal. A checkpoint that has the
+ * name must hold the same bytes: another value is another program. */
+typedef struct plan_literal {
+    str name, value, reason; /* value: short text, for messages */
+    hull_dtype dtype;
+    uint32_t rank;
+    int64_t shape[HULL_MAX_RANK];
+    digest bytes;
+} plan_literal;
+
 /* One call of an engine. */
 typedef struct plan_block {
     str backend;
@@ -78,6 +88,8 @@ typedef struct plan {
     ir *recipes;
     plan_hole *holes;
     uint32_t n_holes;
+    plan_literal *literals;
+    uint32_t n_literals;
     plan_block *blocks;
     uint32_t n_blocks;
     str *unread;         /* names a checkpoint may have and nobody reads */

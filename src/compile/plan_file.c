@@ -78,6 +78,19 @@ static hull_status put_hole(json_t *row, const plan *p, const plan_hole *h,
     return put_recipes(row, p, h);
 }
 
+static hull_status put_literal(json_t *row, const plan_literal *l)
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    digest_hex(&l->bytes, hex);
+    TRY(json_put(row, "name", json_text(l->name)));
+    TRY(json_put(row, "dtype", json_string(hull_dtype_name(l->dtype))));
+    TRY(json_put(row, "shape", json_shape(l->shape, l->rank)));
+    TRY(json_put(row, "value", json_text(l->value)));
+    TRY(json_put(row, "reason", json_text(l->reason)));
+    return json_put(row, "bytes", json_string(hex));
+}
+
 static hull_status put_block(json_t *row, plan_writer *pw,
                              const plan_block *b)
 {
@@ -109,6 +122,11 @@ static hull_status put_lists(json_t *top, plan_writer *pw)
     for (uint32_t i = 0; i < p->n_holes; i++) {
         TRY(json_push(list, row = json_object()));
         TRY(put_hole(row, p, &p->holes[i], &kept));
+    }
+    TRY(json_put_array(&list, top, "literals"));
+    for (uint32_t i = 0; i < p->n_literals; i++) {
+        TRY(json_push(list, row = json_object()));
+        TRY(put_literal(row, &p->literals[i]));
     }
     TRY(json_put_array(&list, top, "blocks"));
     for (uint32_t i = 0; i < p->n_blocks; i++) {
@@ -589,6 +607,32 @@ static hull_status read_engines(plan_reader *r)
     return HULL_OK;
 }
 
+static hull_status read_literal(plan_reader *r, plan_literal *l, json_t *row)
+{
+    TRY(want_str(&l->name, r->p, row, "name"));
+    TRY(want_str(&l->value, r->p, row, "value"));
+    TRY(want_str(&l->reason, r->p, row, "reason"));
+    TRY(json_want_dtype(&l->dtype, row, "dtype", MODULE_WHAT));
+    TRY(json_want_shape(l->shape, &l->rank, row, "shape", MODULE_WHAT));
+    return json_want_digest(&l->bytes, row, "bytes", MODULE_WHAT);
+}
+
+static hull_status read_literals(plan_reader *r)
+{
+    json_t *list;
+    uint32_t n;
+
+    TRY(want_rows(&list, &n, r->top, "literals"));
+    r->p->literals = arena_array(&r->p->m->a, n, sizeof *r->p->literals);
+    if (r->p->literals == NULL)
+        return fail_oom(n * sizeof *r->p->literals);
+    for (uint32_t i = 0; i < n; i++)
+        TRY(note(read_literal(r, &r->p->literals[i], json_array_get(list, i)),
+                 "literal %u", i));
+    r->p->n_literals = n;
+    return HULL_OK;
+}
+
 /* ---- reading: blocks and the call graph ---------------------------------- */
 
 static hull_status read_block_holes(plan_reader *r, plan_block *b, json_t *row)
@@ -753,6 +797,7 @@ hull_status plan_read(plan **out, container *c, const devices *ds, cache *ch)
     TRY(plan_new(&r.p));
     TRY_OUT(read_basics(&r));
     TRY_OUT(read_holes(&r));
+    TRY_OUT(read_literals(&r));
     TRY_OUT(read_engines(&r));
     TRY_OUT(read_blocks(&r));
     TRY_OUT(read_main(&r));

@@ -68,6 +68,10 @@ typedef struct front_model {
     str producer;        /* "pytorch 2.13.0" */
 } front_model;
 
+/* "[1, 2, 3, ...]": at most eight of n elements; a bare number at rank 0. */
+void front_print_value(buf *b, hull_dtype dt, uint32_t rank, const void *data,
+                       uint64_t n);
+
 /* Imports by content. checkpoint: only its names are looked at; may be NULL.
  * HULL_EUNSUPPORTED lists every operator without a lowering: name, domain,
  * version, how many, first node. The caller frees with front_free. */

@@ -28,7 +28,29 @@ static void *arena_want(front *f, size_t n, size_t size)
     return p;
 }
 
-/* "[1, 2, 3, ...]" of a stored tensor, at most eight elements. */
+void front_print_value(buf *b, hull_dtype dt, uint32_t rank, const void *data,
+                       uint64_t n)
+{
+    if (rank)
+        buf_putc(b, '[');
+    for (uint64_t i = 0; i < n && i < 8; i++) {
+        if (i)
+            buf_puts(b, ", ");
+        if (dtype_is_int(dt) || dt == HULL_BOOL)
+            buf_printf(b, "%" PRId64, load_i64(dt, data, i));
+        else if (dt == HULL_F64)
+            buf_f64(b, load_f64(dt, data, i));
+        else if (dtype_is_float(dt))
+            buf_f32(b, (float)load_f64(dt, data, i));
+        else
+            buf_putc(b, '?');
+    }
+    if (n > 8)
+        buf_puts(b, ", ...");
+    if (rank)
+        buf_putc(b, ']');
+}
+
 static str value_text(front *f, const weight_entry *w, const void *data,
                       uint64_t n)
 {
@@ -36,24 +58,7 @@ static str value_text(front *f, const weight_entry *w, const void *data,
     str out = {"", 0};
 
     buf_init(&b, 1024);
-    if (w->rank)
-        buf_putc(&b, '[');
-    for (uint64_t i = 0; i < n && i < 8; i++) {
-        if (i)
-            buf_puts(&b, ", ");
-        if (dtype_is_int(w->dtype) || w->dtype == HULL_BOOL)
-            buf_printf(&b, "%" PRId64, load_i64(w->dtype, data, i));
-        else if (w->dtype == HULL_F64)
-            buf_f64(&b, load_f64(w->dtype, data, i));
-        else if (dtype_is_float(w->dtype))
-            buf_f32(&b, (float)load_f64(w->dtype, data, i));
-        else
-            buf_putc(&b, '?');
-    }
-    if (n > 8)
-        buf_puts(&b, ", ...");
-    if (w->rank)
-        buf_putc(&b, ']');
+    front_print_value(&b, w->dtype, w->rank, data, n);
     hull_status st = buf_status(&b);
     char *p = arena_strndup(&f->m->a, b.p ? b.p : "", b.n);
     if (st == HULL_OK && p)
@@ -344,7 +349,7 @@ hull_status front_import(front_model **out, const char *path,
     f.m = fm->m;
     f.g = fm->g = graph_new(fm->m, str_of("main"));
     TRY_OUT(ir_status(fm->m));
-    TRY_OUT(note(as_file_error(import_into(&f)), "importing %s", path));
+    TRY_OUT(note_path(as_file_error(import_into(&f)), path));
     *out = fm;
     fm = NULL;
 out:

@@ -185,6 +185,77 @@ static void scalars_of_the_formula_are_literals(void **state)
     unlink(path);
 }
 
+static void add_f32(hull_weights *w, const char *name, const float *v,
+                    const int64_t *dims, int32_t rank)
+{
+    hull_tensor t = {.data = (void *)(uintptr_t)v, .shape = dims,
+                     .rank = rank, .dtype = HULL_F32};
+
+    OK(hull_weights_add(w, name, &t, NULL, NULL));
+}
+
+/* Refits from w, b and, where it is given, the literal "half". */
+static hull_status refit_with_half(hull_module *m, const float *half)
+{
+    static const float w[4] = {4, 3, 2, 1}, b = 5;
+    static const int64_t ws[] = {4, 1}, bs[] = {1};
+    hull_weights *c;
+    hull_status st;
+
+    OK(hull_weights_new(&c));
+    add_f32(c, "w", w, ws, 2);
+    add_f32(c, "b", &b, bs, 1);
+    if (half != NULL)
+        add_f32(c, "half", half, NULL, 0);
+    st = hull_refit(m, c, NULL, NULL);
+    hull_weights_unref(c);
+    return st;
+}
+
+static void check_literal_half(hull_module *m)
+{
+    static const float same = 0.5f, other = 0.25f;
+    uint64_t version = hull_module_version(m);
+
+    assert_int_equal(refit_with_half(m, &other), HULL_EBIND);
+    assert_non_null(strstr(hull_last_error(),
+                           "'half' is 0.25, the engine has 0.5"));
+    assert_int_equal(hull_module_version(m), version);
+    OK(refit_with_half(m, &same));
+    OK(refit_with_half(m, NULL));
+}
+
+/* A checkpoint may hold a literal, but not another value of it. */
+static void a_changed_literal_is_refused(void **state)
+{
+    static const float w[4] = {1, 2, 3, 4}, b = 7;
+    static const int64_t x[] = {-1, 4}, y[] = {-1, 1};
+    static const int64_t ws[] = {4, 1}, bs[] = {1};
+    char path[64], saved[80];
+    hull_module *m;
+    maker k = maker_new(17);
+
+    (void)state;
+    put_value(&k.graph, 11, "x", 1, x, 2);
+    put_scalar_f32(&k.graph, "half", 0.5f);
+    put_stored(&k.graph, "w", 1, ws, 2, w, sizeof w);
+    put_stored(&k.graph, "b", 1, bs, 1, &b, sizeof b);
+    put_node(&k.graph, "Mul", "x half", "h", NULL);
+    put_node(&k.graph, "Gemm", "h w b", "y", NULL);
+    put_value(&k.graph, 12, "y", 1, y, 2);
+    maker_write(&k, path);
+    OK(hull_compile(&m, path, NULL, NULL, NULL));
+    check_literal_half(m);
+    snprintf(saved, sizeof saved, "%s.hull", path);
+    OK(hull_module_save(m, saved, 0));
+    hull_module_unref(m);
+    OK(hull_module_load(&m, saved, NULL, NULL, NULL));
+    check_literal_half(m);
+    hull_module_unref(m);
+    unlink(path);
+    unlink(saved);
+}
+
 /* ---- state dicts of the fixtures ----------------------------------------- */
 
 static const char *want_fixture(const char *name)
@@ -325,6 +396,7 @@ int main(void)
         cmocka_unit_test(one_element_biases_are_weights),
         cmocka_unit_test(demo_model_refits_from_its_own),
         cmocka_unit_test(scalars_of_the_formula_are_literals),
+        cmocka_unit_test(a_changed_literal_is_refused),
         cmocka_unit_test(bert_keeps_position_ids),
         cmocka_unit_test(llama_keeps_inv_freq),
         cmocka_unit_test(batch_counters_are_unread),
