@@ -42,7 +42,7 @@ hull_status concat_eval(eval_ctx *cx, const node *n, const tensor *in,
                         tensor *out)
 {
     int64_t shape[HULL_MAX_RANK], at = 0;
-    walk dst = data_walk(out);
+    side dst = data_side(out);
     uint32_t axis;
 
     (void)cx;
@@ -54,7 +54,7 @@ hull_status concat_eval(eval_ctx *cx, const node *n, const tensor *in,
         shape[axis] += in[k].shape[axis];
     TRY(data_want_shape(n, out, shape, in[0].rank));
     for (uint32_t k = 0; k < n->n_in; k++) {
-        walk src = data_walk(&in[k]);
+        side src = data_side(&in[k]);
 
         shape[axis] = in[k].shape[axis];
         TRY(data_want_shape(n, &in[k], shape, out->rank));

@@ -10,57 +10,23 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SPATIAL_MAX (HULL_MAX_RANK - 2)
+/* What a convolution has besides its window. */
+typedef struct conv {
+    window w;
+    int64_t groups, out_pad[SPATIAL_MAX];
+} conv;
 
-/* Window attributes; sizes are checked, empty lists mean 1, 0, 1, 0. */
-typedef struct window {
-    uint32_t n;
-    int64_t groups;
-    int64_t stride[SPATIAL_MAX], dilation[SPATIAL_MAX], out_pad[SPATIAL_MAX];
-    int64_t before[SPATIAL_MAX], after[SPATIAL_MAX];
-} window;
-
-static hull_status read_ints(int64_t *out, const node *n, const char *name,
-                             uint32_t count, int64_t low, int64_t preset)
+static hull_status conv_read(conv *out, const node *n, uint32_t n_axes)
 {
-    const attr *a = node_attr(n, name);
     char what[128];
 
-    for (uint32_t i = 0; i < count; i++)
-        out[i] = preset;
-    if (!a->set || a->u.ints.n == 0)
-        return HULL_OK;
-    if (a->u.ints.n != count)
-        return fail(HULL_ESHAPE, "%s: %" PRIu32 " values of '%s', wanted %"
-                    PRIu32, node_what(n, what), a->u.ints.n, name, count);
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = a->u.ints.p[i];
-        if (out[i] < low || out[i] > INT32_MAX)
-            return fail(HULL_EINVAL, "%s: '%s' is %" PRId64 ", wanted %" PRId64
-                        " or more", node_what(n, what), name, out[i], low);
-    }
-    return HULL_OK;
-}
-
-static hull_status read_window(window *w, const node *n, uint32_t spatial)
-{
-    int64_t pad[2 * SPATIAL_MAX];
-    char what[128];
-
-    *w = (window){.n = spatial, .groups = attr_int(n, "groups")};
-    if (w->groups < 1 || w->groups > INT32_MAX)
+    *out = (conv){.groups = attr_int(n, "groups")};
+    if (out->groups < 1 || out->groups > INT32_MAX)
         return fail(HULL_EINVAL, "%s: groups is %" PRId64,
-                    node_what(n, what), w->groups);
-    TRY(read_ints(w->stride, n, "stride", spatial, 1, 1));
-    TRY(read_ints(w->dilation, n, "dilation", spatial, 1, 1));
-    TRY(read_ints(pad, n, "pad", 2 * spatial, 0, 0));
+                    node_what(n, what), out->groups);
     if (n->op == OP_conv_transpose)
-        TRY(read_ints(w->out_pad, n, "out_pad", spatial, 0, 0));
-    for (uint32_t i = 0; i < spatial; i++) {
-        w->before[i] = pad[i];
-        w->after[i] = pad[spatial + i];
-    }
-    return HULL_OK;
+        TRY(window_ints(out->out_pad, n, "out_pad", n_axes, 0, 0));
+    return window_read(&out->w, n, n_axes);
 }
 
 /* ---- shapes -------------------------------------------------------------- */
@@ -74,29 +40,29 @@ static dim conv_size(ir *m, const window *w, uint32_t i, dim in, dim kernel)
     return dim_add(m, dim_div(m, last, w->stride[i]), 1);
 }
 
-static dim transpose_size(ir *m, const window *w, uint32_t i, dim in,
-                          dim kernel)
+static dim transpose_size(ir *m, const conv *c, uint32_t i, dim in, dim kernel)
 {
+    const window *w = &c->w;
     dim reach = dim_mul(m, w->dilation[i], dim_sub(m, kernel, 1));
     dim size = dim_mul(m, dim_sub(m, in, 1), w->stride[i]);
-    dim trim = dim_int(m, 1 + w->out_pad[i] - w->before[i] - w->after[i]);
+    dim trim = dim_int(m, 1 + c->out_pad[i] - w->before[i] - w->after[i]);
 
     return dim_add(m, dim_add(m, size, reach), trim);
 }
 
-static hull_status check_channels(graph *g, const node *n, const window *w,
+static hull_status check_channels(graph *g, const node *n, const conv *c,
                                   const type *x, const type *k)
 {
     bool trans = n->op == OP_conv_transpose;
-    dim in = trans ? k->dims[0] : dim_mul(g->m, k->dims[1], w->groups);
+    dim in = trans ? k->dims[0] : dim_mul(g->m, k->dims[1], c->groups);
     dim split_dim = k->dims[0];
     char what[128];
     int64_t v = 0;
 
     TRY(infer_equal(g, n, x->dims[1], in, "channels of input and weight"));
-    if (dim_is_int(g->m, split_dim, &v) && v % w->groups != 0)
+    if (dim_is_int(g->m, split_dim, &v) && v % c->groups != 0)
         return fail(HULL_ESHAPE, "%s: %" PRId64 " channels in %" PRId64
-                    " groups", node_what(n, what), v, w->groups);
+                    " groups", node_what(n, what), v, c->groups);
     return HULL_OK;
 }
 
@@ -123,7 +89,7 @@ hull_status conv_infer(graph *g, node *n)
     bool trans = n->op == OP_conv_transpose;
     dim dims[HULL_MAX_RANK];
     char what[128];
-    window w;
+    conv c;
 
     TRY(infer_tensor(&x, g, n, 0));
     TRY(infer_tensor(&k, g, n, 1));
@@ -133,16 +99,16 @@ hull_status conv_infer(graph *g, node *n)
         return fail(HULL_ESHAPE, "%s: ranks %" PRIu32 " and %" PRIu32
                     ", wanted equal and 3 or more", node_what(n, what),
                     x->rank, k->rank);
-    TRY(read_window(&w, n, x->rank - 2));
-    TRY(check_channels(g, n, &w, x, k));
+    TRY(conv_read(&c, n, x->rank - 2));
+    TRY(check_channels(g, n, &c, x, k));
     dims[0] = x->dims[0];
-    dims[1] = trans ? dim_mul(g->m, k->dims[1], w.groups) : k->dims[0];
-    for (uint32_t i = 0; i < w.n; i++) {
+    dims[1] = trans ? dim_mul(g->m, k->dims[1], c.groups) : k->dims[0];
+    for (uint32_t i = 0; i < c.w.n; i++) {
         int64_t size = 0;
         dim *d = &dims[2 + i];
 
-        *d = trans ? transpose_size(g->m, &w, i, x->dims[2 + i], k->dims[2 + i])
-                   : conv_size(g->m, &w, i, x->dims[2 + i], k->dims[2 + i]);
+        *d = trans ? transpose_size(g->m, &c, i, x->dims[2 + i], k->dims[2 + i])
+                   : conv_size(g->m, &c.w, i, x->dims[2 + i], k->dims[2 + i]);
         if (dim_is_int(g->m, *d, &size) && size < 1)
             return fail(HULL_ESHAPE, "%s: spatial axis %" PRIu32
                         " would have size %" PRId64, node_what(n, what), i,
@@ -163,35 +129,45 @@ typedef struct sizes {
     int64_t image_stride[SPATIAL_MAX];
 } sizes;
 
-static hull_status read_sizes(sizes *s, const window *w, const node *n,
+/* Size, stride and reach of axis i; false when they do not fit together. */
+static bool read_axis(sizes *s, const window *w, uint32_t i)
+{
+    int64_t reach, taps;
+
+    s->image_stride[i] = s->image_numel;
+    if (!mul_i64(&s->taps, s->taps, s->kernel[i]) ||
+        !mul_i64(&s->grid_numel, s->grid_numel, s->grid[i]) ||
+        !mul_i64(&s->image_numel, s->image_numel, s->image[i]))
+        return false;
+    return s->grid[i] == 0 ||
+           (mul_i64(&reach, s->grid[i] - 1, w->stride[i]) &&
+            mul_i64(&taps, s->kernel[i] - 1, w->dilation[i]) &&
+            add_i64(&reach, reach, taps) && reach < s->image[i]);
+}
+
+static hull_status read_sizes(sizes *s, const conv *c, const node *n,
                               const tensor *x, const tensor *k,
                               const tensor *out)
 {
     bool trans = n->op == OP_conv_transpose;
     const tensor *grid = trans ? x : out, *image = trans ? out : x;
+    const window *w = &c->w;
     char what[128];
     bool fits;
 
     *s = (sizes){.n = w->n, .c = x->shape[1], .m = out->shape[1], .taps = 1,
                  .grid_numel = 1, .image_numel = 1};
-    s->cg = s->c / w->groups;
-    s->mg = s->m / w->groups;
-    fits = s->cg * w->groups == s->c && s->mg * w->groups == s->m &&
+    s->cg = s->c / c->groups;
+    s->mg = s->m / c->groups;
+    fits = s->cg * c->groups == s->c && s->mg * c->groups == s->m &&
            k->shape[0] == (trans ? s->c : s->m) &&
            k->shape[1] == (trans ? s->mg : s->cg);
-    for (uint32_t i = w->n; i-- > 0;) {
-        int64_t reach;
-
+    for (uint32_t i = w->n; fits && i-- > 0;) {
         s->kernel[i] = k->shape[2 + i];
         s->grid[i] = grid->shape[2 + i];
-        s->image[i] = image->shape[2 + i] + w->before[i] + w->after[i];
-        reach = (s->grid[i] - 1) * w->stride[i] +
-                (s->kernel[i] - 1) * w->dilation[i] + 1;
-        fits = fits && (s->grid[i] == 0 || reach <= s->image[i]);
-        s->image_stride[i] = s->image_numel;
-        s->taps *= s->kernel[i];
-        s->grid_numel *= s->grid[i];
-        s->image_numel *= s->image[i];
+        fits = add_i64(&s->image[i], image->shape[2 + i],
+                       w->before[i] + w->after[i]) &&
+               read_axis(s, w, i);
     }
     if (!fits)
         return fail(HULL_ESHAPE, "%s: weight, groups and window do not fit the "
@@ -373,24 +349,29 @@ hull_status conv_eval(eval_ctx *cx, const node *n, const tensor *in,
     const tensor *bias = tensor_given(in, n, 2) ? &in[2] : NULL;
     buffers b = {0};
     char what[128];
-    window w;
+    int64_t image, grid;
+    conv c;
     sizes s;
 
-    TRY(read_window(&w, n, in[0].rank - 2));
-    TRY(read_sizes(&s, &w, n, &in[0], &in[1], out));
+    TRY(conv_read(&c, n, in[0].rank - 2));
+    TRY(read_sizes(&s, &c, n, &in[0], &in[1], out));
     if (bias && bias->shape[0] != s.m)
         return fail(HULL_ESHAPE, "%s: bias of %" PRId64 ", wanted %" PRId64,
                     node_what(n, what), bias->shape[0], s.m);
     if (tensor_numel(out) == 0)
         return HULL_OK;
     TRY(eval_doubles(&b.k, cx, &in[1]));
-    TRY(eval_scratch(&b.image, cx, s.image_numel * (trans ? 1 : s.c)));
-    TRY(eval_scratch(&b.grid, cx, s.grid_numel * (trans ? s.c : 1)));
+    if (!mul_i64(&image, s.image_numel, trans ? 1 : s.c) ||
+        !mul_i64(&grid, s.grid_numel, trans ? s.c : 1))
+        return fail(HULL_ENOMEM, "%s: the padded image is too large",
+                    node_what(n, what));
+    TRY(eval_scratch(&b.image, cx, image));
+    TRY(eval_scratch(&b.grid, cx, grid));
     for (int64_t i = 0; i < in[0].shape[0]; i++) {
         if (trans)
-            run_transpose(&s, &w, &b, &in[0], bias, i, out);
+            run_transpose(&s, &c.w, &b, &in[0], bias, i, out);
         else
-            run_conv(&s, &w, &b, &in[0], bias, i, out);
+            run_conv(&s, &c.w, &b, &in[0], bias, i, out);
     }
     return HULL_OK;
 }

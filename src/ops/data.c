@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-walk data_walk(const tensor *t)
+side data_side(const tensor *t)
 {
-    walk w = { .p = t->data };
+    side w = { .p = t->data };
     int64_t stride = 1;
 
     for (uint32_t i = t->rank; i > 0; i--) {
@@ -76,7 +76,7 @@ hull_status data_copy_all(const node *n, tensor *dst, const tensor *src)
     return HULL_OK;
 }
 
-static int64_t place(const walk *w, const int64_t *index, uint32_t rank)
+static int64_t place(const side *w, const int64_t *index, uint32_t rank)
 {
     int64_t at = w->off;
 
@@ -86,7 +86,7 @@ static int64_t place(const walk *w, const int64_t *index, uint32_t rank)
 }
 
 void data_strided(hull_dtype dt, const int64_t *shape, uint32_t rank,
-                  const walk *dst, const walk *src)
+                  const side *dst, const side *src)
 {
     int64_t index[HULL_MAX_RANK] = { 0 };
     int64_t run = 1;
@@ -199,6 +199,46 @@ hull_status data_index_type(const type **out, graph *g, const node *n,
         return fail(HULL_ESHAPE, "%s: operand %u is %s, want an integer type",
                     node_what(n, what), i, hull_dtype_name((*out)->dtype));
     return HULL_OK;
+}
+
+static hull_status indices_exceed(const node *n, uint32_t i, int64_t indices,
+                                  int64_t operand)
+{
+    char what[128];
+
+    return fail(HULL_ESHAPE,
+                "%s: dim %u of the indices is %" PRId64
+                ", the operand has %" PRId64,
+                node_what(n, what), i, indices, operand);
+}
+
+hull_status data_elements_infer(graph *g, const node *n, const type *x,
+                                const type *idx, uint32_t axis)
+{
+    for (uint32_t i = 0; i < x->rank; i++) {
+        int64_t have, want;
+
+        if (i != axis && dim_is_int(g->m, x->dims[i], &have) &&
+            dim_is_int(g->m, idx->dims[i], &want) && have >= 0 && want > have)
+            return indices_exceed(n, i, want, have);
+    }
+    return HULL_OK;
+}
+
+hull_status data_elements_check(const node *n, const tensor *x,
+                                const tensor *idx, uint32_t axis)
+{
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (i != axis && idx->shape[i] > x->shape[i])
+            return indices_exceed(n, i, idx->shape[i], x->shape[i]);
+    }
+    return HULL_OK;
+}
+
+int64_t data_element(const side *x, const int64_t *index, uint32_t rank,
+                     uint32_t axis, int64_t k)
+{
+    return place(x, index, rank) + (k - index[axis]) * x->strides[axis];
 }
 
 bool node_has(const node *n, uint32_t i)

@@ -11,14 +11,14 @@
 #include "ops/op.h"
 
 /* One side of a strided copy, in elements. */
-typedef struct walk {
+typedef struct side {
     void *p;
     int64_t off;
     int64_t strides[HULL_MAX_RANK];
-} walk;
+} side;
 
-/* A dense walk over a tensor. */
-walk data_walk(const tensor *t);
+/* All of a dense tensor. */
+side data_side(const tensor *t);
 /* Element si of src to element di of dst, any dtype. */
 void data_copy(hull_dtype dt, void *dst, int64_t di, const void *src,
                int64_t si);
@@ -30,7 +30,7 @@ hull_status data_copy_all(const node *n, tensor *dst, const tensor *src)
     MUST_CHECK;
 /* Every element of `shape`, from src's place to dst's. */
 void data_strided(hull_dtype dt, const int64_t *shape, uint32_t rank,
-                  const walk *dst, const walk *src);
+                  const side *dst, const side *src);
 /* Product of shape[from..to). */
 int64_t data_product(const int64_t *shape, uint32_t from, uint32_t to);
 
@@ -55,6 +55,15 @@ hull_status data_agree(dim *out, graph *g, const node *n, const char *what,
 /* Operand i is an integer tensor, not bool. */
 hull_status data_index_type(const type **out, graph *g, const node *n,
                             uint32_t i) MUST_CHECK;
+/* gather_elements and scatter_elements: but for the axis, no dim of the
+ * indices may be larger than the operand's (both of one rank). */
+hull_status data_elements_infer(graph *g, const node *n, const type *x,
+                                const type *idx, uint32_t axis) MUST_CHECK;
+hull_status data_elements_check(const node *n, const tensor *x,
+                                const tensor *idx, uint32_t axis) MUST_CHECK;
+/* Their element of x at `index` with k for the axis. */
+int64_t data_element(const side *x, const int64_t *index, uint32_t rank,
+                     uint32_t axis, int64_t k);
 bool node_has(const node *n, uint32_t i); /* operand i is present */
 
 #endif

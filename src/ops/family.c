@@ -48,6 +48,44 @@ hull_status infer_equal(graph *g, const node *n, dim a, dim b,
                 ", wanted equal", node_what(n, name), what, va, vb);
 }
 
+hull_status window_ints(int64_t *out, const node *n, const char *name,
+                        uint32_t count, int64_t low, int64_t preset)
+{
+    const attr *a = node_attr(n, name);
+    char what[128];
+
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = preset;
+    if (a->u.ints.n == 0 && preset >= low)
+        return HULL_OK;
+    if (a->u.ints.n != count)
+        return fail(HULL_ESHAPE, "%s: %" PRIu32 " values of '%s', wanted %"
+                    PRIu32, node_what(n, what), a->u.ints.n, name, count);
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = a->u.ints.p[i];
+        if (out[i] < low || out[i] > INT32_MAX)
+            return fail(HULL_EINVAL, "%s: '%s' is %" PRId64 ", wanted %" PRId64
+                        " to %d", node_what(n, what), name, out[i], low,
+                        INT32_MAX);
+    }
+    return HULL_OK;
+}
+
+hull_status window_read(window *out, const node *n, uint32_t n_axes)
+{
+    int64_t pad[2 * SPATIAL_MAX];
+
+    *out = (window){.n = n_axes};
+    TRY(window_ints(out->stride, n, "stride", n_axes, 1, 1));
+    TRY(window_ints(out->dilation, n, "dilation", n_axes, 1, 1));
+    TRY(window_ints(pad, n, "pad", 2 * n_axes, 0, 0));
+    for (uint32_t i = 0; i < n_axes; i++) {
+        out->before[i] = pad[i];
+        out->after[i] = pad[n_axes + i];
+    }
+    return HULL_OK;
+}
+
 hull_status walk_begin(walk *out, const node *n, const tensor *in,
                        uint32_t n_in, const tensor *result)
 {

@@ -2,8 +2,8 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * family.h - what several op families share beyond op.h: dtype checks of shape
- * rules, broadcast walks row by row, splitting a shape at an axis, operands as
- * arrays of double.
+ * rules, windows over spatial axes, broadcast walks row by row, splitting a
+ * shape at an axis, operands as arrays of double.
  */
 #ifndef HULL_FAMILY_H
 #define HULL_FAMILY_H
@@ -20,6 +20,23 @@ hull_status infer_same(const node *n, const type *a, const type *b) MUST_CHECK;
 /* HULL_ESHAPE when both dims are constants and differ; `what` names them. */
 hull_status infer_equal(graph *g, const node *n, dim a, dim b,
                         const char *what) MUST_CHECK;
+
+#define SPATIAL_MAX (HULL_MAX_RANK - 2)
+/* How a kernel moves over the axes of an image; all within 32 bits. */
+typedef struct window {
+    uint32_t n; /* spatial axes */
+    int64_t stride[SPATIAL_MAX], dilation[SPATIAL_MAX];
+    int64_t before[SPATIAL_MAX], after[SPATIAL_MAX]; /* padding */
+} window;
+/* Attributes stride, pad and dilation of n; an empty list means 1, 0, 1.
+ * n_axes <= SPATIAL_MAX. */
+hull_status window_read(window *out, const node *n, uint32_t n_axes)
+    MUST_CHECK;
+/* A list attribute of `count` values from `low` on; an empty one means that
+ * all are `preset`, and is refused when preset < low. */
+hull_status window_ints(int64_t *out, const node *n, const char *name,
+                        uint32_t count, int64_t low, int64_t preset)
+    MUST_CHECK;
 
 #define WALK_MAX 3
 /* Up to three operands broadcast to the result, row by row of its last axis:

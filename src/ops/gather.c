@@ -45,16 +45,7 @@ static hull_status elements_infer(graph *g, node *n, const type *x,
     if (idx->rank != x->rank)
         return fail(HULL_ESHAPE, "%s: indices of rank %u, operand of rank %u",
                     node_what(n, what), idx->rank, x->rank);
-    for (uint32_t i = 0; i < x->rank; i++) {
-        int64_t have, want;
-
-        if (i != axis && dim_is_int(g->m, x->dims[i], &have) &&
-            dim_is_int(g->m, idx->dims[i], &want) && have >= 0 && want > have)
-            return fail(HULL_ESHAPE,
-                        "%s: dim %u of the indices is %" PRId64
-                        ", the operand has %" PRId64,
-                        node_what(n, what), i, want, have);
-    }
+    TRY(data_elements_infer(g, n, x, idx, axis));
     return infer_out(g, n, 0, x->dtype, idx->dims, x->rank);
 }
 
@@ -127,8 +118,7 @@ static hull_status take_eval(const node *n, const tensor *x, const tensor *idx,
 static hull_status elements_eval(const node *n, const tensor *x,
                                  const tensor *idx, tensor *out)
 {
-    walk src = data_walk(x);
-    char what[128];
+    side src = data_side(x);
     int64_t index[HULL_MAX_RANK] = { 0 }, at = 0;
     uint32_t axis;
 
@@ -136,20 +126,13 @@ static hull_status elements_eval(const node *n, const tensor *x,
     TRY(data_want_shape(n, out, idx->shape, x->rank));
     if (tensor_numel(idx) == 0)
         return HULL_OK;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        if (i != axis && idx->shape[i] > x->shape[i])
-            return fail(HULL_ESHAPE,
-                        "%s: dim %u of the indices is %" PRId64
-                        ", the operand has %" PRId64,
-                        node_what(n, what), i, idx->shape[i], x->shape[i]);
-    }
+    TRY(data_elements_check(n, x, idx, axis));
     do {
-        int64_t k, from = 0;
+        int64_t k;
 
         TRY(data_index(&k, n, idx, at, x->shape[axis]));
-        for (uint32_t i = 0; i < x->rank; i++)
-            from += (i == axis ? k : index[i]) * src.strides[i];
-        data_copy(x->dtype, out->data, at++, x->data, from);
+        data_copy(x->dtype, out->data, at++, x->data,
+                  data_element(&src, index, x->rank, axis, k));
     } while (index_next(index, idx->shape, idx->rank));
     return HULL_OK;
 }
@@ -157,7 +140,7 @@ static hull_status elements_eval(const node *n, const tensor *x,
 static hull_status nd_eval(const node *n, const tensor *x, const tensor *idx,
                            tensor *out)
 {
-    walk src = data_walk(x);
+    side src = data_side(x);
     uint32_t batch = (uint32_t)attr_int(n, "batch");
     int64_t depth = idx->shape[idx->rank - 1];
     int64_t outer = data_product(idx->shape, 0, batch);

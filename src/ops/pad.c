@@ -117,7 +117,7 @@ hull_status pad_eval(eval_ctx *cx, const node *n, const tensor *in,
                      tensor *out)
 {
     pad_mode mode = mode_of(n);
-    walk src = data_walk(in);
+    side src = data_side(in);
     int64_t begin[HULL_MAX_RANK] = { 0 }, index[HULL_MAX_RANK] = { 0 };
     int64_t at = 0;
 

@@ -11,70 +11,36 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define SPATIAL_MAX (HULL_MAX_RANK - 2)
-
-typedef struct window {
-    uint32_t n; /* spatial axes */
+/* What a pool has besides its window. */
+typedef struct pool_window {
+    window w;
     bool ceil;
-    int64_t kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX];
-    int64_t before[SPATIAL_MAX], after[SPATIAL_MAX];
-} window;
+    int64_t kernel[SPATIAL_MAX];
+} pool_window;
 
-static hull_status read_ints(int64_t *out, const node *n, const char *name,
-                             uint32_t count, int64_t low)
+static hull_status pool_read(pool_window *out, const node *n, uint32_t rank)
 {
-    const attr *a = node_attr(n, name);
-    char what[128];
-
-    if (a->u.ints.n == 0 && low == 0) {
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = 0;
-        return HULL_OK;
-    }
-    if (a->u.ints.n != count)
-        return fail(HULL_ESHAPE, "%s: %" PRIu32 " values of '%s', wanted %"
-                    PRIu32, node_what(n, what), a->u.ints.n, name, count);
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = a->u.ints.p[i];
-        if (out[i] < low || out[i] > INT32_MAX)
-            return fail(HULL_EINVAL, "%s: '%s' is %" PRId64 ", wanted %" PRId64
-                        " or more", node_what(n, what), name, out[i], low);
-    }
-    return HULL_OK;
-}
-
-static hull_status read_window(window *w, const node *n, uint32_t rank)
-{
-    int64_t pad[2 * SPATIAL_MAX];
     char what[128];
 
     if (rank < 3)
         return fail(HULL_ESHAPE, "%s: input of rank %" PRIu32
                     ", wanted 3 or more", node_what(n, what), rank);
-    *w = (window){.n = rank - 2, .ceil = attr_bool(n, "ceil")};
-    TRY(read_ints(w->kernel, n, "kernel", w->n, 1));
-    TRY(read_ints(w->stride, n, "stride", w->n, 1));
-    TRY(read_ints(pad, n, "pad", 2 * w->n, 0));
-    for (uint32_t i = 0; i < w->n; i++) {
-        w->before[i] = pad[i];
-        w->after[i] = pad[w->n + i];
-        w->dilation[i] = 1;
-    }
-    if (node_attr(n, "dilation")->u.ints.n > 0)
-        TRY(read_ints(w->dilation, n, "dilation", w->n, 1));
-    return HULL_OK;
+    *out = (pool_window){.ceil = attr_bool(n, "ceil")};
+    TRY(window_ints(out->kernel, n, "kernel", rank - 2, 1, 0));
+    return window_read(&out->w, n, rank - 2);
 }
 
 /* ---- shapes -------------------------------------------------------------- */
 
-static dim pooled_size(ir *m, const window *w, uint32_t i, dim in)
+static dim pooled_size(ir *m, const pool_window *p, uint32_t i, dim in)
 {
-    int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1;
+    const window *w = &p->w;
+    int64_t reach = w->dilation[i] * (p->kernel[i] - 1) + 1;
     dim slack = dim_add(m, in,
                         dim_int(m, w->before[i] + w->after[i] - reach));
     dim floor_size = dim_add(m, dim_div(m, slack, w->stride[i]), 1);
 
-    if (!w->ceil)
+    if (!p->ceil)
         return floor_size;
     return dim_min(m, dim_add(m, dim_ceil_div(m, slack, w->stride[i]), 1),
                    dim_ceil_div(m, dim_add(m, in, w->before[i]),
@@ -94,10 +60,11 @@ static hull_status infer_adaptive(graph *g, node *n, const type *x)
     for (uint32_t i = 0; i < x->rank; i++) {
         uint32_t first = x->rank - a->u.ints.n;
 
-        dims[i] = i < first ? x->dims[i] : a->u.ints.p[i - first];
-        if (i >= first && dims[i] < 0)
+        dims[i] = i < first ? x->dims[i]
+                            : dim_int(g->m, a->u.ints.p[i - first]);
+        if (i >= first && a->u.ints.p[i - first] < 0)
             return fail(HULL_EINVAL, "%s: output size %" PRId64,
-                        node_what(n, what), dims[i]);
+                        node_what(n, what), a->u.ints.p[i - first]);
     }
     return infer_out(g, n, 0, x->dtype, dims, x->rank);
 }
@@ -107,7 +74,7 @@ hull_status pooling_infer(graph *g, node *n)
     const type *x = NULL;
     dim dims[HULL_MAX_RANK];
     char what[128];
-    window w;
+    pool_window p;
 
     TRY(infer_tensor(&x, g, n, 0));
     bool indices = n->op == OP_max_pool_index;
@@ -116,13 +83,13 @@ hull_status pooling_infer(graph *g, node *n)
                              : WANT_FLOAT));
     if (n->op == OP_adaptive_avg_pool)
         return infer_adaptive(g, n, x);
-    TRY(read_window(&w, n, x->rank));
+    TRY(pool_read(&p, n, x->rank));
     dims[0] = x->dims[0];
     dims[1] = x->dims[1];
-    for (uint32_t i = 0; i < w.n; i++) {
+    for (uint32_t i = 0; i < p.w.n; i++) {
         int64_t size = 0;
 
-        dims[2 + i] = pooled_size(g->m, &w, i, x->dims[2 + i]);
+        dims[2 + i] = pooled_size(g->m, &p, i, x->dims[2 + i]);
         if (dim_is_int(g->m, dims[2 + i], &size) && size < 1)
             return fail(HULL_ESHAPE, "%s: spatial axis %" PRIu32
                         " would have size %" PRId64, node_what(n, what), i,
@@ -146,25 +113,25 @@ typedef struct plan {
     span *spans[SPATIAL_MAX];
 } plan;
 
-static span window_span(const window *w, uint32_t i, int64_t in, int64_t at,
-                        bool count_pad)
+/* How many of 0, 1, .. below `most` have start + k * step < end. */
+static int64_t count_below(int64_t start, int64_t step, int64_t end,
+                           int64_t most)
 {
-    span s = {0, 0, 0};
-    int64_t start = at * w->stride[i] - w->before[i];
+    int64_t n = end <= start ? 0 : (end - start - 1) / step + 1;
 
-    for (int64_t k = 0; k < w->kernel[i]; k++) {
-        int64_t place = start + k * w->dilation[i];
+    return n < most ? n : most;
+}
 
-        if (place >= in + w->after[i])
-            break;
-        if (count_pad || (place >= 0 && place < in))
-            s.area++;
-        if (place < 0 || place >= in)
-            continue;
-        if (s.count++ == 0)
-            s.first = place;
-    }
-    return s;
+static span window_span(const pool_window *p, uint32_t i, int64_t in,
+                        int64_t at, bool count_pad)
+{
+    const window *w = &p->w;
+    int64_t start = at * w->stride[i] - w->before[i], step = w->dilation[i];
+    int64_t skip = count_below(start, step, 0, p->kernel[i]);
+    int64_t count = count_below(start, step, in, p->kernel[i]) - skip;
+    int64_t padded = count_below(start, step, in + w->after[i], p->kernel[i]);
+
+    return (span){start + skip * step, count, count_pad ? padded : count};
 }
 
 static hull_status make_plan(plan *p, eval_ctx *cx, const node *n,
@@ -172,21 +139,20 @@ static hull_status make_plan(plan *p, eval_ctx *cx, const node *n,
 {
     bool adaptive = n->op == OP_adaptive_avg_pool;
     bool count_pad = n->op == OP_avg_pool && attr_bool(n, "count_pad");
-    window w = {0};
+    pool_window w = {0};
+    uint32_t n_axes = adaptive ? node_attr(n, "out")->u.ints.n : x->rank - 2;
     int64_t stride = 1;
 
-    if (adaptive)
-        w.n = node_attr(n, "out")->u.ints.n;
-    else
-        TRY(read_window(&w, n, x->rank));
-    *p = (plan){.n = w.n};
-    for (uint32_t i = w.n; i-- > 0;) {
-        int64_t in = x->shape[x->rank - w.n + i];
-        int64_t size = out->shape[out->rank - w.n + i];
+    if (!adaptive)
+        TRY(pool_read(&w, n, x->rank));
+    *p = (plan){.n = n_axes};
+    for (uint32_t i = n_axes; i-- > 0;) {
+        int64_t in = x->shape[x->rank - n_axes + i];
+        int64_t size = out->shape[out->rank - n_axes + i];
 
         p->in[i] = in;
         p->out[i] = size;
-        p->step[i] = adaptive ? 1 : w.dilation[i];
+        p->step[i] = adaptive ? 1 : w.w.dilation[i];
         p->in_stride[i] = stride;
         stride *= in;
         p->spans[i] = arena_array(cx->scratch, (size_t)size + 1, sizeof(span));
@@ -283,6 +249,8 @@ hull_status pooling_eval(eval_ctx *cx, const node *n, const tensor *in,
     bool is_float = dtype_is_float(out->dtype);
     plan p;
 
+    if (numel == 0)
+        return HULL_OK;
     TRY(make_plan(&p, cx, n, &in[0], out));
     for (uint32_t i = 0; i < p.n; i++) {
         in_plane *= p.in[i];

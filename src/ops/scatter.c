@@ -38,19 +38,10 @@ static hull_status elements_infer(graph *g, node *n, const type *x,
         return fail(HULL_ESHAPE,
                     "%s: operands of ranks %u, %u and %u, want equal ones",
                     node_what(n, what), x->rank, idx->rank, upd->rank);
-    for (uint32_t i = 0; i < x->rank; i++) {
-        int64_t have, want;
-
+    for (uint32_t i = 0; i < x->rank; i++)
         TRY(data_agree(&same, g, n, "a dim of indices and updates",
                        idx->dims[i], upd->dims[i]));
-        if (i != axis && dim_is_int(g->m, x->dims[i], &have) &&
-            dim_is_int(g->m, idx->dims[i], &want) && have >= 0 && want > have)
-            return fail(HULL_ESHAPE,
-                        "%s: dim %u of the indices is %" PRId64
-                        ", the operand has %" PRId64,
-                        node_what(n, what), i, want, have);
-    }
-    return HULL_OK;
+    return data_elements_infer(g, n, x, idx, axis);
 }
 
 static hull_status nd_infer(graph *g, node *n, const type *x, const type *idx,
@@ -151,9 +142,8 @@ static void put(reduce_kind k, tensor *out, int64_t at, const tensor *upd,
 static hull_status elements_eval(const node *n, const tensor *idx,
                                  const tensor *upd, tensor *out)
 {
-    walk dst = data_walk(out);
+    side dst = data_side(out);
     reduce_kind kind = reduce_of(n);
-    char what[128];
     int64_t index[HULL_MAX_RANK] = { 0 }, from = 0;
     uint32_t axis;
 
@@ -161,20 +151,13 @@ static hull_status elements_eval(const node *n, const tensor *idx,
     TRY(data_want_shape(n, upd, idx->shape, idx->rank));
     if (tensor_numel(idx) == 0)
         return HULL_OK;
-    for (uint32_t i = 0; i < out->rank; i++) {
-        if (i != axis && idx->shape[i] > out->shape[i])
-            return fail(HULL_ESHAPE,
-                        "%s: dim %u of the indices is %" PRId64
-                        ", the operand has %" PRId64,
-                        node_what(n, what), i, idx->shape[i], out->shape[i]);
-    }
+    TRY(data_elements_check(n, out, idx, axis));
     do {
-        int64_t k, at = 0;
+        int64_t k;
 
         TRY(data_index(&k, n, idx, from, out->shape[axis]));
-        for (uint32_t i = 0; i < out->rank; i++)
-            at += (i == axis ? k : index[i]) * dst.strides[i];
-        put(kind, out, at, upd, from++);
+        put(kind, out, data_element(&dst, index, out->rank, axis, k), upd,
+            from++);
     } while (index_next(index, idx->shape, idx->rank));
     return HULL_OK;
 }
@@ -182,7 +165,7 @@ static hull_status elements_eval(const node *n, const tensor *idx,
 static hull_status nd_eval(const node *n, const tensor *idx,
                            const tensor *upd, tensor *out)
 {
-    walk dst = data_walk(out);
+    side dst = data_side(out);
     reduce_kind kind = reduce_of(n);
     int64_t depth = idx->shape[idx->rank - 1];
     int64_t count = data_product(idx->shape, 0, idx->rank - 1);

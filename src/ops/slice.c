@@ -188,7 +188,7 @@ hull_status slice_eval(eval_ctx *cx, const node *n, const tensor *in,
                        tensor *out)
 {
     const attr *axes = node_attr(n, "axes");
-    walk src = data_walk(in), dst = data_walk(out);
+    side src = data_side(in), dst = data_side(out);
     int64_t shape[HULL_MAX_RANK];
 
     for (uint32_t i = 0; i < in->rank; i++)

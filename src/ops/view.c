@@ -170,7 +170,7 @@ static hull_status transpose_eval(const node *n, const tensor *in, tensor *out)
 {
     const int64_t *perm = node_attr(n, "perm")->u.ints.p;
     int64_t shape[HULL_MAX_RANK];
-    walk from = data_walk(in), src = from, dst = data_walk(out);
+    side from = data_side(in), src = from, dst = data_side(out);
 
     for (uint32_t i = 0; i < in->rank; i++) {
         shape[i] = in->shape[perm[i]];
@@ -184,7 +184,7 @@ static hull_status transpose_eval(const node *n, const tensor *in, tensor *out)
 static hull_status expand_eval(const node *n, const tensor *in, tensor *out)
 {
     char what[128];
-    walk src = { .p = in->data }, dst = data_walk(out);
+    side src = { .p = in->data }, dst = data_side(out);
     uint32_t skip = out->rank - in->rank;
 
     for (uint32_t i = 0; i < in->rank; i++) {

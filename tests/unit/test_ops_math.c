@@ -353,6 +353,9 @@ static const refusal refusals[] = {
      {"1,2,4,4", "2,2,3,3"}, HULL_EINVAL, "'stride' is 0"},
     {OP_conv, "stride=1,1;pad=0,0;dilation=1,1", F3,
      {"1,2,4,4", "2,2,3,3"}, HULL_ESHAPE, "'pad'"},
+    {OP_conv, "stride=2147483647,2147483647;dilation=1,1;"
+     "pad=2147483647,2147483647,2147483647,2147483647", F3,
+     {"1,1,2,2", "1,1,1,1"}, HULL_ESHAPE, "do not fit"},
     {OP_max_pool, "kernel=3;stride=1;pad=0,0;dilation=1", F3, {"1,1,2"},
      HULL_ESHAPE, "size 0"},
     {OP_max_pool, "kernel=3,3;stride=1;pad=0,0;dilation=1", F3, {"1,1,2"},
@@ -399,6 +402,21 @@ static void test_refusals(void **state)
         set_attrs(c, r->attrs);
         case_refuse(c, r->code, r->text);
     }
+}
+
+/* Kernels far wider than the input cost what the input costs. */
+static void test_wide_windows(void **state)
+{
+    op_case *c = case_new(OP_max_pool);
+
+    (void)state;
+    case_in(c, HULL_F32, "1,1,3", V(1, 3, 2));
+    set_attrs(c, "kernel=2147483647;stride=1;pad=2147483646,0;dilation=1");
+    case_want(c, "f32[1,1,3]", V(1, 3, 3));
+    c = case_new(OP_avg_pool);
+    case_in(c, HULL_F32, "1,1,4", V(1, 2, 3, 4));
+    set_attrs(c, "kernel=3;stride=1;pad=2,1;dilation=2;count_pad=true");
+    case_want(c, "f32[1,1,3]", V(4.0 / 3, 2, 4.0 / 3));
 }
 
 /* ---- symbolic shapes ----------------------------------------------------- */
@@ -490,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_signed_zero),
         cmocka_unit_test(test_sources),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_wide_windows),
         cmocka_unit_test(test_symbolic_shapes),
         cmocka_unit_test(test_op_table),
     };
