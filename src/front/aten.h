@@ -94,6 +94,8 @@ void call_fail(aten_call *c, hull_status st, const char *what);
 void call_missing(aten_call *c, const char *form);
 
 bool arg_none(const aten_call *c, uint32_t i);
+/* An empty list; it may come with any list's tag. */
+bool arg_empty(const aten_call *c, uint32_t i);
 val arg_tensor(aten_call *c, uint32_t i);     /* a scalar becomes rank 0 */
 val arg_optional(aten_call *c, uint32_t i);   /* 0 when none */
 int64_t arg_int(aten_call *c, uint32_t i);    /* plain */

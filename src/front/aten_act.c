@@ -40,9 +40,12 @@ static bool is_one(double v)
 void aten_gelu(aten_call *c)
 {
     node *n = node_new(c->g, OP_gelu);
+    str mode = arg_str(c, 1);
 
+    if (!str_is(mode, "none") && !str_is(mode, "tanh"))
+        call_fail(c, HULL_EUNSUPPORTED, "approximation");
     node_input(c->g, n, arg_tensor(c, 0));
-    node_bool(c->g, n, "tanh", str_is(arg_str(c, 1), "tanh"));
+    node_bool(c->g, n, "tanh", str_is(mode, "tanh"));
     ret(c, node_add(c->g, n));
 }
 

@@ -36,6 +36,14 @@ bool arg_none(const aten_call *c, uint32_t i)
     return c->args[i].kind == ATEN_NONE;
 }
 
+bool arg_empty(const aten_call *c, uint32_t i)
+{
+    aten_kind k = c->args[i].kind;
+
+    return (k == ATEN_INTS || k == ATEN_TENSORS || k == ATEN_FLOATS) &&
+           c->args[i].n == 0;
+}
+
 static bool is_number(const aten_value *x)
 {
     return x->kind == ATEN_INT || x->kind == ATEN_FLOAT || x->kind == ATEN_BOOL;
@@ -142,11 +150,8 @@ uint32_t arg_axis(aten_call *c, uint32_t i, uint32_t rank)
 uint32_t arg_dims(aten_call *c, uint32_t i, dim *out, uint32_t max)
 {
     const aten_value *x = &c->args[i];
-    /* An empty list may come with any list's tag. */
-    bool empty = (x->kind == ATEN_TENSORS || x->kind == ATEN_FLOATS ||
-                  x->kind == ATEN_NONE) && x->n == 0;
 
-    if (empty)
+    if (arg_none(c, i) || arg_empty(c, i))
         return 0;
     if (x->kind == ATEN_INT) {
         out[0] = x->i;

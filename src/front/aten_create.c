@@ -191,6 +191,10 @@ void aten_arange(aten_call *c)
     hull_dtype dt = arg_dtype(c, n, real ? HULL_F32 : HULL_I64);
     dim length = range_length(c, start, end, step);
 
+    if (real && !dtype_is_float(dt)) { /* torch rounds the bounds first */
+        call_missing(c, "of floats as integers");
+        return;
+    }
     if (length == DIM_UNKNOWN)
         call_fail(c, HULL_EUNSUPPORTED, "length depends on data");
     if (c->st == HULL_OK)
@@ -205,10 +209,16 @@ void aten_linspace(aten_call *c)
     aten_value step = {.kind = ATEN_FLOAT,
                        .f = n > 1 ? (b - a) / (double)(n - 1) : 0};
 
+    hull_dtype dt = arg_dtype(c, 3, HULL_F32);
+
     if (n < 0)
         call_fail(c, HULL_EFORMAT, "negative number of steps");
+    if (!dtype_is_float(dt)) { /* one ulp would change what is cut off */
+        call_missing(c, "of integers");
+        return;
+    }
     if (c->st == HULL_OK)
-        ret(c, range(c, &start, &step, n, arg_dtype(c, 3, HULL_F32)));
+        ret(c, range(c, &start, &step, n, dt));
 }
 
 /* column index - row index of an [.., m, n] matrix, as [m, n] */

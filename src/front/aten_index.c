@@ -366,7 +366,9 @@ void aten_diagonal(aten_call *c)
         call_missing(c, "of a symbolic size");
         return;
     }
-    if (offset <= -rows || offset >= cols) {
+    int64_t first = offset;
+    if (offset <= -rows || offset >= cols ||
+        (offset < 0 && !mul_i64(&first, -offset, cols))) {
         call_missing(c, "outside the matrix");
         return;
     }
@@ -378,7 +380,6 @@ void aten_diagonal(aten_call *c)
     perm[n] = a;
     perm[n + 1] = b;
     d[n] = dim_mul(c->m, rows, cols);
-    int64_t first = offset >= 0 ? offset : -offset * cols;
     int64_t down = offset >= 0 ? rows : rows + offset;
     int64_t right = offset >= 0 ? cols - offset : cols;
     val in[] = {op_reshape(c->g, reorder(c, x, perm, rank), d, n + 1),

@@ -97,7 +97,8 @@ void aten_hv_stack(aten_call *c)
 
 void aten_meshgrid(aten_call *c)
 {
-    bool xy = c->n_args > 1 && str_is(arg_str(c, 1), "xy");
+    str order = c->n_args > 1 ? arg_str(c, 1) : str_of("ij");
+    bool xy = str_is(order, "xy");
     dim d[HULL_MAX_RANK], one[HULL_MAX_RANK];
     uint32_t n;
     val *v = operands(c, &n);
@@ -106,6 +107,8 @@ void aten_meshgrid(aten_call *c)
         call_fail(c, HULL_EUNSUPPORTED, "number of axes");
         return;
     }
+    if (!xy && !str_is(order, "ij"))
+        call_fail(c, HULL_EUNSUPPORTED, "order of axes");
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = xy && n >= 2 && i < 2 ? 1 - i : i;
 
@@ -264,7 +267,7 @@ void aten_flip(aten_call *c)
 {
     val x = arg_tensor(c, 0);
     int64_t axes[HULL_MAX_RANK];
-    uint32_t n = c->args[1].n ? arg_axes(c, 1, call_rank(c, x), axes) : 0;
+    uint32_t n = arg_empty(c, 1) ? 0 : arg_axes(c, 1, call_rank(c, x), axes);
 
     for (uint32_t i = 0; i < n && c->st == HULL_OK; i++)
         x = flip(c, x, (uint32_t)axes[i]);
@@ -281,7 +284,8 @@ static val roll(aten_call *c, val x, uint32_t axis, int64_t shift)
         return x;
     }
     if (dim_is_int(c->m, size, &n) && n > 0) {
-        shift = (shift % n + n) % n;
+        shift %= n;
+        shift += shift < 0 ? n : 0;
         cut = n - shift;
     } else {
         cut = shift < 0 ? dim_int(c->m, back)

@@ -379,6 +379,8 @@ static void batch_norm(aten_call *c, bool training, double eps)
     if (training && running)
         call_fail(c, HULL_EUNSUPPORTED,
                   "exported in training mode; call model.eval() before export");
+    if (!training && !running)
+        call_fail(c, HULL_EFORMAT, "no running statistics to evaluate with");
     if (c->st != HULL_OK)
         return;
     if (!running) {
@@ -422,6 +424,8 @@ void aten_batch_norm_no_stats(aten_call *c)
 {
     val x = arg_tensor(c, 0);
 
+    if (!arg_bool(c, 3))
+        call_fail(c, HULL_EFORMAT, "no running statistics to evaluate with");
     batch_statistics(c, x, 1, arg_num(c, 5));
     ret_unread(c, no_statistics);
     ret_unread(c, no_statistics);
@@ -464,19 +468,34 @@ static node *norm_node(aten_call *c, op_code op, uint32_t w, uint32_t b)
     return n;
 }
 
+/* The first axis of normalized_shape, argument 1: x must end with it. */
+static uint32_t normalized_axis(aten_call *c, val x)
+{
+    uint32_t rank = call_rank(c, x);
+    dim d[HULL_MAX_RANK];
+    uint32_t n = arg_dims(c, 1, d, HULL_MAX_RANK);
+    bool fits = n > 0 && n <= rank;
+    int64_t have = 0, want = 0;
+
+    for (uint32_t i = 0; fits && i < n; i++)
+        fits = !dim_is_int(c->m, call_dims(c, x)[rank - n + i], &have) ||
+               !dim_is_int(c->m, d[i], &want) || have == want;
+    if (!fits)
+        call_fail(c, HULL_EFORMAT, "normalized_shape does not fit");
+    return fits ? rank - n : 0;
+}
+
 /* layer_norm and native_layer_norm (input, shape, weight, bias, eps); param:
  * 1 = with saved statistics */
 void aten_layer_norm(aten_call *c)
 {
-    uint32_t rank = call_rank(c, arg_tensor(c, 0)), n = c->args[1].n;
+    uint32_t axis = normalized_axis(c, arg_tensor(c, 0));
     double eps = arg_num(c, 4);
 
-    if (c->args[1].kind != ATEN_INTS || n == 0 || n > rank)
-        call_fail(c, HULL_EFORMAT, "normalized_shape does not fit");
     if (c->st != HULL_OK)
         return;
     node *d = norm_node(c, OP_layer_norm, 2, 3);
-    node_int(c->g, d, "axis", rank - n);
+    node_int(c->g, d, "axis", axis);
     node_float(c->g, d, "eps", eps);
     ret(c, node_add(c->g, d));
     if (c->row->param) {
@@ -490,18 +509,16 @@ void aten_layer_norm(aten_call *c)
 void aten_rms_norm(aten_call *c)
 {
     val x = arg_tensor(c, 0);
-    uint32_t rank = call_rank(c, x), n = c->args[1].n;
+    uint32_t axis = normalized_axis(c, x);
     double eps = call_dtype(c, x) == HULL_F64 ? 2.220446049250313e-16
                                               : 1.1920928955078125e-07;
 
     if (!arg_none(c, 3))
         eps = arg_num(c, 3);
-    if (c->args[1].kind != ATEN_INTS || n == 0 || n > rank)
-        call_fail(c, HULL_EFORMAT, "normalized_shape does not fit");
     if (c->st != HULL_OK)
         return;
     node *d = norm_node(c, OP_rms_norm, 2, 0);
-    node_int(c->g, d, "axis", rank - n);
+    node_int(c->g, d, "axis", axis);
     node_float(c->g, d, "eps", eps);
     ret(c, node_add(c->g, d));
 }

@@ -57,10 +57,12 @@ void aten_reduce_dims(aten_call *c)
     ret(c, aten_reduce(c, op, x, axes, n, arg_bool(c, 2)));
 }
 
-/* any, all: param 1 = all, which is not(any(not x)). */
+/* any, all: param 1 = all, which is not(any(not x)). Bytes give bytes; an empty
+ * list of dims reduces nothing, none all of them. */
 void aten_any_all(aten_call *c)
 {
-    val x = op_cast(c->g, arg_tensor(c, 0), HULL_BOOL);
+    val in = arg_tensor(c, 0), x = op_cast(c->g, in, HULL_BOOL);
+    hull_dtype dt = call_dtype(c, in) == HULL_U8 ? HULL_U8 : HULL_BOOL;
     int64_t axes[HULL_MAX_RANK];
     uint32_t rank = call_rank(c, x), n = rank;
     bool all = c->row->param != 0, keep = false;
@@ -68,13 +70,17 @@ void aten_any_all(aten_call *c)
     for (uint32_t i = 0; i < rank; i++)
         axes[i] = i;
     if (c->n_args > 1) {
-        n = arg_axes(c, 1, rank, axes);
+        n = arg_empty(c, 1) ? 0 : arg_axes(c, 1, rank, axes);
         keep = arg_bool(c, 2);
+    }
+    if (n == 0) {
+        ret(c, op_cast(c->g, x, dt));
+        return;
     }
     if (all)
         x = op_unary(c->g, OP_not, x);
     x = aten_reduce(c, OP_reduce_any, x, axes, n, keep);
-    ret(c, all ? op_unary(c->g, OP_not, x) : x);
+    ret(c, op_cast(c->g, all ? op_unary(c->g, OP_not, x) : x, dt));
 }
 
 /* argmax, argmin (self, dim, keepdim); dim none = of the flattened tensor. */

@@ -138,8 +138,8 @@ void aten_squeeze(aten_call *c)
     if (c->n_args == 1) {
         for (n = 0; n < rank; n++)
             axes[n] = n;
-    } else {
-        n = arg_axes(c, 1, rank, axes);
+    } else { /* no dims: nothing goes */
+        n = arg_empty(c, 1) ? 0 : arg_axes(c, 1, rank, axes);
     }
     if (c->st == HULL_OK)
         squeeze(c, axes, n);

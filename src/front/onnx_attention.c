@@ -99,10 +99,20 @@ static val whole_mask(onnx_call *c, val mask, dim keys)
     return node_add(c->g, n);
 }
 
+static hull_status check_scale(onnx_call *c)
+{
+    double scale = onnx_float(c, "scale", 1.0);
+
+    if (scale > 0.0 || !onnx_has(c, "scale"))
+        return HULL_OK;
+    return fail(HULL_EUNSUPPORTED, "scale is %g, want more than 0", scale);
+}
+
 static hull_status check_attention(onnx_call *c)
 {
     int64_t mode = onnx_int(c, "qk_matmul_output_mode", 0);
 
+    TRY(check_scale(c));
     if (mode < 0 || mode > 3)
         return fail(HULL_EFORMAT, "qk_matmul_output_mode is %" PRId64
                     ", want 0 to 3", mode);
@@ -306,6 +316,7 @@ hull_status onnx_flex_attention(onnx_call *c)
 
     if (!t || !kt)
         return ir_status(c->m);
+    TRY(check_scale(c));
     if (t->rank != 4 || kt->rank != 4)
         return fail(HULL_ESHAPE, "query of rank %" PRIu32 " and key of rank %"
                     PRIu32 ", want 4", t->rank, kt->rank);

@@ -484,6 +484,8 @@ hull_status onnx_dropout(onnx_call *c)
     double training = 0;
     const type *t = onnx_type(c, c->in[0]);
 
+    if (c->version < 7 && onnx_int(c, "is_test", 0) == 0)
+        return fail(HULL_EUNSUPPORTED, "is_test is 0");
     if (onnx_in(c, 2) &&
         (!front_scalar(c->f, c->in[2], &training) || training != 0))
         return fail(HULL_EUNSUPPORTED, "training_mode is not constant false");

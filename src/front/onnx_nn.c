@@ -188,6 +188,9 @@ static hull_status transpose_pads(onnx_call *c, window *w, int64_t *out_pad)
     bool same = str_starts(how, "SAME_");
 
     TRY(onnx_ints(c, "output_shape", want, HULL_MAX_RANK, &n));
+    if (same && !str_is(how, "SAME_UPPER") && !str_is(how, "SAME_LOWER"))
+        return fail(HULL_EFORMAT, "attribute 'auto_pad' is '%.*s'",
+                    STR_ARG(how));
     if (n == 0 && !same)
         return read_pads(c, w, x->dims + 2);
     if (n != 0 && n != w->n)

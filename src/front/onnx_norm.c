@@ -117,12 +117,23 @@ static val per_channel(onnx_call *c, val v, int64_t groups, int64_t n)
     return op_reshape(c->g, v, flat, 1);
 }
 
+/* All statistics are wider than f32; less is not what a model may ask for. */
+static hull_status want_stash(onnx_call *c)
+{
+    int64_t code = onnx_int(c, "stash_type", 1);
+
+    if (code == 1)
+        return HULL_OK;
+    return fail(HULL_EUNSUPPORTED, "stash_type is %" PRId64 ", want 1", code);
+}
+
 hull_status onnx_group_norm(onnx_call *c)
 {
     int64_t n = 0, groups = onnx_int(c, "num_groups", 0);
     val scale = c->in[1], bias = c->in[2];
 
     TRY(channels(c, &n));
+    TRY(want_stash(c));
     if (groups < 1 || n % groups != 0)
         return fail(HULL_EFORMAT, "num_groups is %" PRId64 " for %" PRId64
                     " channels", groups, n);
@@ -173,9 +184,7 @@ hull_status onnx_layer_norm(onnx_call *c)
     uint32_t axis = 0, rank = 0;
 
     TRY(norm_axis(c, &axis, &rank));
-    if (onnx_int(c, "stash_type", 1) != 1)
-        return fail(HULL_EUNSUPPORTED, "stash_type is %" PRId64 ", want 1",
-                    onnx_int(c, "stash_type", 1));
+    TRY(want_stash(c));
     mark_inputs(c);
     node *n = node_new(c->g, OP_layer_norm);
     node_input(c->g, n, c->in[0]);
@@ -195,6 +204,7 @@ hull_status onnx_rms_norm(onnx_call *c)
     uint32_t axis = 0, rank = 0;
 
     TRY(norm_axis(c, &axis, &rank));
+    TRY(want_stash(c));
     mark_inputs(c);
     node *n = node_new(c->g, OP_rms_norm);
     node_input(c->g, n, c->in[0]);

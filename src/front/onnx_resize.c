@@ -53,7 +53,11 @@ static hull_status scaled_size(onnx_call *c, dim in, double s, dim *out)
     if (!(s > 0) || s > 1e6)
         return fail(HULL_EFORMAT, "a scale is %g, want a positive number", s);
     if (dim_is_int(c->m, in, &v)) {
-        *out = (dim)floor((double)v * s);
+        double r = floor((double)v * s);
+
+        if (!(r < 1e15))
+            return fail(HULL_EUNSUPPORTED, "scale %g of size %" PRId64, s, v);
+        *out = (dim)r;
         return HULL_OK;
     }
     for (int64_t by = 1; by <= 64; by++) {
@@ -108,8 +112,12 @@ static hull_status apply_policy(onnx_call *c, target *t, str policy)
     }
     for (uint32_t i = 0; i < t->n; i++) {
         uint32_t axis = t->axes[i];
+        double r = floor((double)t->in[axis] * best + 0.5);
 
-        t->size[axis] = (dim)floor((double)t->in[axis] * best + 0.5);
+        if (!(r >= 0 && r < 1e15))
+            return fail(HULL_EUNSUPPORTED, "scale %g of size %" PRId64, best,
+                        t->in[axis]);
+        t->size[axis] = (dim)r;
         t->scale[axis] = best;
     }
     return HULL_OK;

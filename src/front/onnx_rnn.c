@@ -179,7 +179,7 @@ hull_status onnx_quantize(onnx_call *c)
     const type *z = onnx_type(c, onnx_in(c, 2));
     hull_dtype to = z ? z->dtype : code ? onnx_dtype(code) : HULL_U8;
 
-    if (to == HULL_NONE)
+    if (to == HULL_NONE || (code && onnx_dtype(code) != to))
         return fail(HULL_EUNSUPPORTED, "output_dtype is %" PRId64, code);
     if (onnx_int(c, "saturate", 1) != 1 || onnx_int(c, "precision", 0) > 1)
         return fail(HULL_EUNSUPPORTED, "saturate 0 or another precision");
@@ -197,13 +197,11 @@ hull_status onnx_quantize(onnx_call *c)
     return HULL_OK;
 }
 
-hull_status onnx_dequantize(onnx_call *c)
+static hull_status dequantize(onnx_call *c)
 {
     uint32_t axis = 0;
     val sz[2];
 
-    if (onnx_int(c, "block_size", 0) != 0)
-        return onnx_dequantize_blocks(c);
     TRY(quant_axis(c, &axis, sz));
     node *n = node_new(c->g, OP_dequantize);
     node_input(c->g, n, c->in[0]);
@@ -212,6 +210,20 @@ hull_status onnx_dequantize(onnx_call *c)
         node_input(c->g, n, sz[1]);
     node_int(c->g, n, "axis", axis);
     c->out[0] = node_add(c->g, n);
+    return HULL_OK;
+}
+
+/* Of the scale's dtype, unless the model names another. */
+hull_status onnx_dequantize(onnx_call *c)
+{
+    int64_t code = onnx_int(c, "output_dtype", 0);
+
+    if (code && !dtype_is_float(onnx_dtype(code)))
+        return fail(HULL_EUNSUPPORTED, "output_dtype is %" PRId64, code);
+    TRY(onnx_int(c, "block_size", 0) != 0 ? onnx_dequantize_blocks(c)
+                                          : dequantize(c));
+    if (code)
+        c->out[0] = op_cast(c->g, c->out[0], onnx_dtype(code));
     return HULL_OK;
 }
 

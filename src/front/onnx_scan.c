@@ -311,8 +311,8 @@ static hull_status linear_rule(onnx_call *c, linear *l)
 {
     str rule = onnx_str(c, "update_rule", "gated_delta");
 
-    l->gated = str_starts(rule, "gated");
-    l->delta = str_ends(rule, "delta");
+    l->delta = str_is(rule, "delta") || str_is(rule, "gated_delta");
+    l->gated = str_is(rule, "gated") || str_is(rule, "gated_delta");
     if (!l->gated && !l->delta && !str_is(rule, "linear"))
         return fail(HULL_EFORMAT, "attribute 'update_rule' is '%.*s', want "
                     "linear, gated, delta or gated_delta", STR_ARG(rule));
@@ -386,6 +386,9 @@ hull_status onnx_causal_conv(onnx_call *c)
 
     if (!x || !w)
         return ir_status(c->m);
+    if (onnx_int(c, "ndim", 1) != 1)
+        return fail(HULL_EUNSUPPORTED, "ndim is %" PRId64 ", want 1",
+                    onnx_int(c, "ndim", 1));
     if (x->rank != 3 || w->rank != 3 || !dim_is_int(c->m, w->dims[2], &k) ||
         !dim_is_int(c->m, x->dims[1], &channels) || k < 1)
         return fail(HULL_EUNSUPPORTED, "input or weight has not rank 3, or "

@@ -632,7 +632,7 @@ static hull_status range_ints(onnx_call *c, hull_dtype dt, bool *done)
         if (!known || n != 1)
             return HULL_OK;
     }
-    if (!dim_is_int(c->m, d[2], &delta) || delta == 0)
+    if (!dim_is_int(c->m, d[2], &delta) || delta == 0 || delta == INT64_MIN)
         return fail(HULL_EFORMAT, "delta is 0 or not a constant");
     dim span = delta > 0 ? dim_sub(c->m, d[1], d[0])
                          : dim_sub(c->m, d[0], d[1]);
@@ -660,7 +660,12 @@ hull_status onnx_range(onnx_call *c)
 
     if (!t)
         return ir_status(c->m);
-    hull_dtype dt = t->dtype;
+    hull_dtype dt = t->dtype, wide = dt;
+    if (dtype_is_float(dt) && hull_dtype_bits(dt) < 32)
+        wide = HULL_F32;
+    if (onnx_int(c, "stash_type", 1) != 1)
+        return fail(HULL_EUNSUPPORTED, "stash_type is %" PRId64 ", want 1",
+                    onnx_int(c, "stash_type", 1));
     if (dtype_is_int(dt))
         TRY(range_ints(c, dt, &done));
     if (done)
@@ -675,9 +680,10 @@ hull_status onnx_range(onnx_call *c)
         return fail(HULL_EFORMAT, "delta %g gives no bounded range", v[2]);
     dim size = n > 0 ? (dim)n : 0;
     val y = iota(c, &size, 1, 0, HULL_I64);
-    y = op_cast(c->g, y, dt);
-    y = op_binary(c->g, OP_mul, y, op_scalar(c->g, dt, v[2]));
-    c->out[0] = op_binary(c->g, OP_add, y, op_scalar(c->g, dt, v[0]));
+    y = op_cast(c->g, y, wide);
+    y = op_binary(c->g, OP_mul, y, op_scalar(c->g, wide, v[2]));
+    y = op_binary(c->g, OP_add, y, op_scalar(c->g, wide, v[0]));
+    c->out[0] = op_cast(c->g, y, dt);
     return HULL_OK;
 }
 
