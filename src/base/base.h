@@ -291,8 +291,6 @@ hull_status file_read_at(const file *f, uint64_t off, void *dst, uint64_t n)
  * file_count_read; a test's proof that compiling reads headers only. */
 uint64_t file_bytes_read(void);
 void file_count_read(uint64_t n);
-/* MADV_DONTNEED for the whole pages inside [off, off+n) of the mapping. */
-void file_drop_pages(const file *f, uint64_t off, uint64_t n);
 
 /* Reads a whole file, at most max bytes. Free with mem_free. NUL-terminated. */
 hull_status file_read_all(char **out, size_t *out_n, const char *path,
@@ -462,7 +460,6 @@ void pool_free(pool *p);
  * p NULL runs everything on the caller. Nested calls run on the caller. */
 typedef hull_status pool_fn(void *user, size_t i);
 hull_status pool_for(pool *p, size_t n, pool_fn *fn, void *user) MUST_CHECK;
-uint32_t pool_threads(const pool *p);
 
 /* Monotonic time in nanoseconds. */
 uint64_t time_ns(void);

@@ -193,20 +193,6 @@ void file_count_read(uint64_t n)
     atomic_fetch_add_explicit(&bytes_read, n, memory_order_relaxed);
 }
 
-void file_drop_pages(const file *f, uint64_t off, uint64_t n)
-{
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from, to;
-
-    if (f->p == NULL || !add_u64(&to, off, n) || to > f->size ||
-        !add_u64(&from, off, page - 1))
-        return;
-    from = from / page * page;
-    to = to == f->size ? to : to / page * page;
-    if (from < to) /* advice: being refused changes nothing */
-        (void)madvise((void *)(uintptr_t)(f->p + from), (size_t)(to - from),
-                      MADV_DONTNEED);
-}
-
 /* Reads up to the end of the file, which may grow or shrink meanwhile. */
 static hull_status read_fd(buf *b, int fd, size_t max, const char *path)
 {

@@ -172,11 +172,6 @@ void pool_free(pool *p)
     mem_free(p);
 }
 
-uint32_t pool_threads(const pool *p)
-{
-    return p == NULL ? 1 : p->n_threads;
-}
-
 /* In order on this thread: the first failure is the lowest one. */
 static hull_status run_here(size_t n, pool_fn *fn, void *user)
 {

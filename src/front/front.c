@@ -14,6 +14,7 @@
 #define KNOWN_MAX 64          /* elements whose values front_structure sees */
 #define FOLD_NUMEL_MAX 4096   /* elements of a value folded for an attribute */
 #define FOLD_STEPS_MAX 256
+#define MISSING_MAX 256       /* operators that an error tells apart */
 
 static const char *const reason_structure = "decides structure";
 
@@ -267,16 +268,21 @@ graph *front_recipe(front *f)
 
 /* ---- stored values as structure ------------------------------------------ */
 
+/* What pin_cone did at a value: a second visit finds nothing new, so a model
+ * whose shapes hang on one long chain costs its length. */
+#define PINNED_KNOWN 1
+#define PINNED_ALL 2
+
 /* Marks the stored tensors that v's value is made of: they become literals.
  * known_only: follow only operands whose integer value is known. */
 static void pin_cone(front *f, val v, bool known_only, const char *reason)
 {
     front_private *p = f->priv;
+    unsigned done = known_only ? PINNED_KNOWN | PINNED_ALL : PINNED_ALL;
     size_t n = 0;
     hull_status st = mem_grow(&p->marks, &p->cap_marks, f->g->n_values,
                               sizeof *p->marks);
 
-    p->stamp++;
     if (st == HULL_OK)
         st = mem_grow(&p->stack, &p->cap_stack, 1, sizeof *p->stack);
     if (st == HULL_OK)
@@ -285,9 +291,9 @@ static void pin_cone(front *f, val v, bool known_only, const char *reason)
         val at = p->stack[--n];
         const node *d = graph_def(f->g, at);
 
-        if (p->marks[at] == p->stamp || !d)
+        if ((p->marks[at] & done) || !d)
             continue;
-        p->marks[at] = p->stamp;
+        p->marks[at] |= known_only ? PINNED_KNOWN : PINNED_ALL;
         if (d->op == OP_weight) {
             front_entry *e = front_entry_of(f, at);
             if (e && !e->pinned)
@@ -554,6 +560,10 @@ void front_missing(front *f, str op, str domain, int64_t version,
             return;
         }
     }
+    if (p->n_missing == MISSING_MAX) {
+        p->n_more_missing++;
+        return;
+    }
     hull_status st = mem_grow(&p->missing, &p->cap_missing, p->n_missing + 1,
                               sizeof *p->missing);
     if (st != HULL_OK) {
@@ -584,9 +594,9 @@ hull_status front_check_missing(front *f)
                    a->count == 1 ? "" : "s", STR_ARG(a->node_name));
     }
     hull_status st = fail(HULL_EUNSUPPORTED,
-                          "%" PRIu32 " operator%s without a lowering: %s",
-                          p->n_missing, p->n_missing == 1 ? "" : "s",
-                          b.p ? b.p : "");
+                          "%" PRIu32 "%s operator%s without a lowering: %s",
+                          p->n_missing, p->n_more_missing ? " or more" : "",
+                          p->n_missing == 1 ? "" : "s", b.p ? b.p : "");
     buf_fini(&b);
     return st;
 }

@@ -40,9 +40,9 @@ typedef struct front_private {
     size_t cap_signature;
     strmap signature_map;
     front_absent *missing;
-    uint32_t n_missing;
+    uint32_t n_missing, n_more_missing;
     size_t cap_missing;
-    uint32_t *marks, stamp;      /* visited values of pin_cone */
+    uint8_t *marks;              /* of pin_cone, by value */
     size_t cap_marks;
     val *stack;
     size_t cap_stack;

@@ -100,32 +100,78 @@ out:
     return st;
 }
 
-/* True when the checkpoint given to compile names one of e's names, perhaps
- * below a prefix. */
-static bool checkpoint_names(const front *f, const front_entry *e)
+/* The names that rank-0 values go by, and how the checkpoint has them. */
+#define HAS_WHOLE 1
+#define HAS_BELOW 2 /* a prefix and a dot */
+
+typedef struct wanted {
+    strmap names; /* to the bits above */
+    size_t longest;
+} wanted;
+
+static hull_status want_name(wanted *w, str name)
 {
+    if (name.n > w->longest)
+        w->longest = name.n;
+    return strmap_set(&w->names, name, 0);
+}
+
+static uint32_t has_name(const wanted *w, str name)
+{
+    uint32_t bits = 0;
+
+    return strmap_get(&w->names, name, &bits) ? bits : 0;
+}
+
+static hull_status mark_name(wanted *w, str name, uint32_t bit)
+{
+    uint32_t bits = 0;
+
+    if (name.n > w->longest || !strmap_get(&w->names, name, &bits))
+        return HULL_OK;
+    return strmap_set(&w->names, name, bits | bit);
+}
+
+/* Asks the checkpoint for all such names at once. */
+static hull_status ask_checkpoint(wanted *w, const front *f)
+{
+    const front_private *p = f->priv;
     size_t n = f->checkpoint ? weights_count(f->checkpoint) : 0;
 
-    for (size_t i = 0; i < n; i++) {
-        str have = weights_at(f->checkpoint, i)->name;
+    for (uint32_t i = 0; n > 0 && i < p->n_entries; i++) {
+        const front_entry *e = p->entries[i];
 
-        if (str_eq(have, e->name))
-            return true;
-        for (uint32_t k = 0; k < e->n_names; k++) {
-            str want = e->names[k];
-
-            if (str_eq(have, want))
-                return true;
-            if (have.n > want.n + 1 && have.p[have.n - want.n - 1] == '.' &&
-                memcmp(have.p + have.n - want.n, want.p, want.n) == 0)
-                return true;
-        }
+        if (!e->v || e->pinned || front_stored(f, e)->rank != 0)
+            continue;
+        TRY(want_name(w, e->name));
+        for (uint32_t k = 0; k < e->n_names; k++)
+            TRY(want_name(w, e->names[k]));
     }
-    return false;
+    for (size_t i = 0; w->longest > 0 && i < n; i++) {
+        str name = weights_at(f->checkpoint, i)->name, rest = name;
+
+        TRY(mark_name(w, name, HAS_WHOLE));
+        for (str_split(name, '.', &rest); rest.n > 0;
+             str_split(rest, '.', &rest))
+            TRY(mark_name(w, rest, HAS_BELOW));
+    }
+    return HULL_OK;
+}
+
+/* True when the checkpoint given to compile names one of e's names, perhaps
+ * below a prefix. */
+static bool checkpoint_names(const wanted *w, const front_entry *e)
+{
+    bool has = (has_name(w, e->name) & HAS_WHOLE) != 0;
+
+    for (uint32_t k = 0; k < e->n_names && !has; k++)
+        has = has_name(w, e->names[k]) != 0;
+    return has;
 }
 
 /* The first line of "weight or literal" that makes e a literal; NULL: none. */
-static const char *literal_reason(const front *f, const front_entry *e)
+static const char *literal_reason(const front *f, const wanted *w,
+                                  const front_entry *e)
 {
     if (e->pinned)
         return e->pinned;
@@ -135,12 +181,12 @@ static const char *literal_reason(const front *f, const front_entry *e)
     for (uint32_t i = 0; i < e->n_names; i++)
         if (front_in_signature(f, e->names[i]))
             return NULL;
-    if (checkpoint_names(f, e))
+    if (checkpoint_names(w, e))
         return NULL;
     return "rank-0 value outside parameter roles";
 }
 
-static hull_status apply_literals(front *f)
+static hull_status make_literals(front *f, const wanted *w)
 {
     front_private *p = f->priv;
 
@@ -149,7 +195,7 @@ static hull_status apply_literals(front *f)
     TRY(ir_status(f->m));
     for (uint32_t i = 0; i < p->n_entries; i++) {
         front_entry *e = p->entries[i];
-        const char *reason = e->v ? literal_reason(f, e) : NULL;
+        const char *reason = e->v ? literal_reason(f, w, e) : NULL;
 
         if (!reason)
             continue;
@@ -161,6 +207,17 @@ static hull_status apply_literals(front *f)
     }
     graph_settle(f->g);
     return ir_status(f->m);
+}
+
+static hull_status apply_literals(front *f)
+{
+    wanted w = {0};
+    hull_status st = ask_checkpoint(&w, f);
+
+    if (st == HULL_OK)
+        st = make_literals(f, &w);
+    strmap_fini(&w.names);
+    return st;
 }
 
 /* No pass may see a hole's value: what was known from holes is dropped, what

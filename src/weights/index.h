@@ -29,6 +29,7 @@ struct hull_weights {
     file *files;
     size_t n_files, cap_files;
     strmap by_name;
+    strmap by_memory; /* the caller's, without a release callback */
     arena names;
 };
 

@@ -566,7 +566,6 @@ static hull_status run_op(pickle *m, uint8_t op)
     case 'U':
         return push_text(m, PK_STR, 1);
     case 'T':
-        return push_text(m, PK_STR, 4);
     case 'X':
         return push_text(m, PK_STR, 4);
     case 0x8c:

@@ -921,5 +921,5 @@ hull_status safetensors_write(const char *path, const safetensors_item *items,
 out:
     mem_free(parts);
     buf_fini(&b);
-    return note(st, "writing %s", path);
+    return note_path(st, path);
 }

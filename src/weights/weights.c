@@ -56,6 +56,7 @@ void weights_unref(weights *w)
     mem_free(w->entries);
     mem_free(w->title);
     strmap_fini(&w->by_name);
+    strmap_fini(&w->by_memory);
     arena_fini(&w->names);
     mem_free(w);
 }
@@ -395,19 +396,34 @@ static hull_status check_tensor(str name, const hull_tensor *t)
 
 /* The same memory without a release callback is the same storage: that keeps
  * the identity of tied tensors. */
-static bool find_memory(const weights *w, const weight_storage *s,
-                        uint32_t *out)
-{
-    for (size_t i = 0; i < w->n_storages && !s->release; i++) {
-        const weight_storage *o = &w->storages[i];
+typedef struct memory_key {
+    const void *memory;
+    uint64_t len;
+} memory_key;
 
-        if (o->memory == s->memory && o->len == s->len && !o->release &&
-            o->file < 0 && !o->owned && !o->absent) {
-            *out = (uint32_t)i;
-            return true;
-        }
-    }
-    return false;
+static str key_of(const memory_key *k)
+{
+    return (str){ (const char *)k, sizeof *k };
+}
+
+/* Finds the storage of such memory, or adds s as one; *added tells which. */
+static hull_status memory_storage(weights *w, const weight_storage *s,
+                                  uint32_t *out, bool *added)
+{
+    memory_key k = { s->memory, s->len };
+    bool shared = s->memory && !s->release;
+
+    *added = false;
+    /* The map may name a storage that a failed call took back. */
+    if (shared && strmap_get(&w->by_memory, key_of(&k), out) &&
+        *out < w->n_storages && w->storages[*out].memory == k.memory &&
+        w->storages[*out].len == k.len && !w->storages[*out].release)
+        return HULL_OK;
+    if (shared)
+        TRY(strmap_set(&w->by_memory, key_of(&k), (uint32_t)w->n_storages));
+    TRY(weights_add_storage(w, s, out));
+    *added = true;
+    return HULL_OK;
 }
 
 hull_status weights_add_tensor(weights *w, str name, const hull_tensor *t,
@@ -417,7 +433,7 @@ hull_status weights_add_tensor(weights *w, str name, const hull_tensor *t,
     weight_storage s = { .file = -1, .release = release, .release_user = user };
     uint64_t numel;
     hull_status st;
-    bool added = false;
+    bool added;
 
     TRY(check_tensor(name, t));
     e.dtype = (hull_dtype)t->dtype;
@@ -434,10 +450,7 @@ hull_status weights_add_tensor(weights *w, str name, const hull_tensor *t,
     s.len = e.len;
     if (!e.dense)
         TRY(span_bytes(&s.len, &e));
-    if (!t->data || !find_memory(w, &s, &e.storage)) {
-        TRY(weights_add_storage(w, &s, &e.storage));
-        added = true;
-    }
+    TRY(memory_storage(w, &s, &e.storage, &added));
     st = weights_add(w, &e, true);
     if (st != HULL_OK && added)
         w->n_storages--; /* a failed call changes nothing, releases nothing */

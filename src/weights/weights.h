@@ -101,8 +101,6 @@ hull_status weights_equal(bool *out, const weights *a, const weight_entry *ea,
                           const weights *b, const weight_entry *eb) MUST_CHECK;
 /* HULL_ESTALE naming the first file whose identity changed since open. */
 hull_status weights_unchanged(const weights *w) MUST_CHECK;
-/* Drops the pages of e's bytes from this process (mapped files only). */
-void weights_drop(const weights *w, const weight_entry *e);
 /* Identity of the place of e's bytes: equal identities are equal bytes as long
  * as weights_unchanged holds. Caller's memory has none (false). */
 typedef struct weight_identity {

@@ -223,18 +223,6 @@ out:
                 STR_ARG(eb->name));
 }
 
-void weights_drop(const weights *w, const weight_entry *e)
-{
-    const weight_storage *s = &w->storages[e->storage];
-
-    if (s->file < 0 || s->absent)
-        return;
-    if (e->dense)
-        file_drop_pages(&w->files[s->file], s->off + e->off, e->len);
-    else
-        file_drop_pages(&w->files[s->file], s->off, s->len);
-}
-
 bool weights_identity(const weights *w, const weight_entry *e,
                       weight_identity *out)
 {

@@ -226,8 +226,8 @@ hull_status weights_open(weights **out, const char *path,
     w->title = mem_strndup(base.p, base.n);
     if (!w->title)
         TRY_OUT(fail_oom(base.n + 1));
-    TRY_OUT(note(open_file(w, &f, options ? options->key : (str){ 0 }),
-                 "reading %s", path));
+    TRY_OUT(note_path(open_file(w, &f, options ? options->key : (str){ 0 }),
+                      path));
     weights_relabel(w);
     *out = w;
     w = NULL;
