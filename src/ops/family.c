@@ -86,6 +86,40 @@ hull_status window_read(window *out, const node *n, uint32_t n_axes)
     return HULL_OK;
 }
 
+/* Axes i and i + 1 are one axis for operand k: it steps through them evenly,
+ * or repeats over both. */
+static bool axes_join(const walk *w, uint32_t i)
+{
+    for (uint32_t k = 0; k < w->n_in; k++)
+        if (w->strides[k][i] != w->strides[k][i + 1] * w->shape[i + 1])
+            return false;
+    return true;
+}
+
+/* Takes axis i out of the walk. */
+static void drop_axis(walk *w, uint32_t i)
+{
+    for (uint32_t a = i; a + 1 < w->rank; a++) {
+        w->shape[a] = w->shape[a + 1];
+        for (uint32_t k = 0; k < w->n_in; k++)
+            w->strides[k][a] = w->strides[k][a + 1];
+    }
+    w->rank--;
+}
+
+/* Long rows: [64,32,3,3] * [64,1,1,1] walks as [64,288] * [64,1]. */
+static void join_axes(walk *w)
+{
+    for (uint32_t i = w->rank; i-- > 0;)
+        if (w->shape[i] == 1 && w->rank > 1)
+            drop_axis(w, i);
+    for (uint32_t i = w->rank; i-- > 1;)
+        if (axes_join(w, i - 1)) {
+            w->shape[i] *= w->shape[i - 1];
+            drop_axis(w, i - 1);
+        }
+}
+
 hull_status walk_begin(walk *out, const node *n, const tensor *in,
                        uint32_t n_in, const tensor *result)
 {
@@ -106,13 +140,16 @@ hull_status walk_begin(walk *out, const node *n, const tensor *in,
                         "%s: operand %" PRIu32 " does not broadcast to the "
                         "result's shape", node_what(n, what), k);
         tensor_broadcast_strides(&in[k], result->shape, rank, out->strides[k]);
-        out->step[k] = rank > 0 ? out->strides[k][rank - 1] : 0;
     }
     for (uint32_t i = 0; i < rank; i++)
         out->shape[i] = result->shape[i];
-    if (rank > 0)
-        out->row = result->shape[rank - 1];
     out->more = tensor_numel(result) > 0;
+    if (rank == 0 || !out->more)
+        return HULL_OK;
+    join_axes(out);
+    out->row = out->shape[out->rank - 1];
+    for (uint32_t k = 0; k < n_in; k++)
+        out->step[k] = out->strides[k][out->rank - 1];
     return HULL_OK;
 }
 

@@ -39,7 +39,8 @@ hull_status window_ints(int64_t *out, const node *n, const char *name,
     MUST_CHECK;
 
 #define WALK_MAX 3
-/* Up to three operands broadcast to the result, row by row of its last axis:
+/* Up to three operands broadcast to the result, row by row; axes through which
+ * every operand steps evenly are joined, so rows are as long as they can be:
  * element i of the row is result element at_out + i and operand element
  * at[k] + i * step[k]. */
 typedef struct walk {
