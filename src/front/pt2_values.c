@@ -349,6 +349,22 @@ static hull_status read_int(reading *r, json_t *j)
     return HULL_OK;
 }
 
+static hull_status read_bool(reading *r, const json_t *j)
+{
+    if (!json_is_boolean(j))
+        return fail(HULL_EFORMAT, "a bool argument is %s", json_kind(j));
+    *r->out = (aten_value){.kind = ATEN_BOOL, .b = json_is_true(j)};
+    return HULL_OK;
+}
+
+static hull_status read_string(reading *r, const json_t *j)
+{
+    if (!json_is_string(j))
+        return fail(HULL_EFORMAT, "a text argument is %s", json_kind(j));
+    *r->out = (aten_value){.kind = ATEN_STR, .s = json_text(j)};
+    return HULL_OK;
+}
+
 static hull_status read_optional(reading *r, json_t *j)
 {
     const char *tag;
@@ -395,14 +411,10 @@ hull_status pt2_argument(pt2 *p, const pt2_scope *s, json_t *arg,
         out->kind = ATEN_FLOAT;
         return read_float(&out->f, v);
     }
-    if (IS("as_bool")) {
-        *out = (aten_value){.kind = ATEN_BOOL, .b = json_is_true(v)};
-        return HULL_OK;
-    }
-    if (IS("as_string")) {
-        *out = (aten_value){.kind = ATEN_STR, .s = json_text(v)};
-        return HULL_OK;
-    }
+    if (IS("as_bool"))
+        return read_bool(&r, v);
+    if (IS("as_string"))
+        return read_string(&r, v);
 #undef IS
     for (size_t i = 0; i < COUNT_OF(other); i++)
         if (strcmp(tag, other[i]) == 0) {

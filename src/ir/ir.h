@@ -264,9 +264,8 @@ const op_info *op_get(op_code op);
 op_code op_find(str name); /* OP_none when there is no such op */
 /* Row of the attribute `name`, -1 when the op has none. */
 int attr_index(op_code op, str name);
-/* Shape rule and known values of n; defined in ops/op.c. */
-hull_status op_infer(graph *g, node *n) MUST_CHECK;
-/* The op's shape rule, then known values; counts are node_add's business. */
+/* The op's shape rule, then known values; counts are node_add's business.
+ * Defined in ops/op.c. */
 hull_status op_infer(graph *g, node *n) MUST_CHECK;
 
 /* ---- graph.c: structure -------------------------------------------------- */

@@ -99,7 +99,7 @@ static void check_type(checker *c, val v, const char *what, uint32_t i)
     for (; t->kind == TYPE_SEQUENCE || t->kind == TYPE_OPTIONAL; t = t->elem)
         if (t->elem == NULL)
             break;
-    if (t->kind == TYPE_NONE || t->kind != TYPE_TENSOR) {
+    if (t->kind != TYPE_TENSOR) {
         problem(c, "%s %u has no type", what, i);
         return;
     }
@@ -270,10 +270,29 @@ static void check_region(checker *c, const region *r, uint32_t depth)
 
 /* ---- states -------------------------------------------------------------- */
 
-static void check_state(checker *c, uint32_t i)
+/* What the states before this one have taken. */
+typedef struct taken {
+    uint8_t *params, *results;
+    strmap names;
+} taken;
+
+static void check_unique(checker *c, const graph_state *s, taken *t)
+{
+    uint32_t seen;
+
+    if (t->params[s->param] || t->results[s->result])
+        problem(c, "state \"%.*s\" shares a parameter or result with another",
+                STR_ARG(s->initial));
+    t->params[s->param] = t->results[s->result] = 1;
+    if (strmap_get(&t->names, s->initial, &seen))
+        problem(c, "two states are called \"%.*s\"", STR_ARG(s->initial));
+    else if (c->st == HULL_OK)
+        c->st = strmap_set(&t->names, s->initial, 0);
+}
+
+static void check_state(checker *c, const graph_state *s, taken *t)
 {
     const graph *g = c->g;
-    const graph_state *s = &g->states[i];
     const type *a, *b;
 
     if (s->param >= g->body->n_params || s->result >= g->body->n_results) {
@@ -284,15 +303,7 @@ static void check_state(checker *c, uint32_t i)
                 g->body->n_results);
         return;
     }
-    for (uint32_t k = 0; k < i; k++) {
-        if (g->states[k].param == s->param || g->states[k].result == s->result)
-            problem(c,
-                    "states \"%.*s\" and \"%.*s\" share a parameter or "
-                    "result",
-                    STR_ARG(g->states[k].initial), STR_ARG(s->initial));
-        if (str_eq(g->states[k].initial, s->initial))
-            problem(c, "two states are called \"%.*s\"", STR_ARG(s->initial));
-    }
+    check_unique(c, s, t);
     a = graph_type(g, g->body->params[s->param]);
     b = graph_type(g, g->body->results[s->result]);
     if (type_agrees(g->m, a, b))
@@ -301,6 +312,22 @@ static void check_state(checker *c, uint32_t i)
     put_type(c, a);
     put(c, ", it would become ");
     put_type(c, b);
+}
+
+static void check_states(checker *c)
+{
+    const graph *g = c->g;
+    taken t = { 0 };
+
+    t.params = mem_calloc(g->body->n_params, 1);
+    t.results = mem_calloc(g->body->n_results, 1);
+    if (t.params == NULL || t.results == NULL)
+        c->st = fail_oom(g->body->n_params);
+    for (uint32_t i = 0; i < g->n_states && c->st == HULL_OK; i++)
+        check_state(c, &g->states[i], &t);
+    mem_free(t.params);
+    mem_free(t.results);
+    strmap_fini(&t.names);
 }
 
 /* ---- types --------------------------------------------------------------- */
@@ -373,8 +400,8 @@ hull_status graph_verify(graph *g)
         return fail_oom(g->n_values);
     check_region(&c, g->body, 0);
     c.at = NULL;
-    for (uint32_t i = 0; i < g->n_states && !c.structural; i++)
-        check_state(&c, i);
+    if (!c.structural && c.st == HULL_OK)
+        check_states(&c);
     st = c.st;
     if (!c.structural && st == HULL_OK)
         st = check_types(&c);

@@ -193,7 +193,7 @@ static void bad_states(void **state)
     found("joins parameter 2 of 3 and result 9 of 2");
     g->states[0].result = 1;
     graph_set_state(g, 2, 1, str_of("t"));
-    found("share a parameter or result");
+    found("shares a parameter or result");
 }
 
 static void bad_body(void **state)
