@@ -14,6 +14,7 @@
 #define KNOWN_MAX 64          /* elements whose values front_structure sees */
 #define FOLD_NUMEL_MAX 4096   /* elements of a value folded for an attribute */
 #define FOLD_STEPS_MAX 256
+#define NAMES_MAX 1024        /* of one tensor: more are no ties of a model */
 #define MISSING_MAX 256       /* operators that an error tells apart */
 
 static const char *const reason_structure = "decides structure";
@@ -183,15 +184,25 @@ void front_add_name(front *f, str name, str checkpoint_name)
     for (uint32_t i = 0; i < e->n_names; i++)
         if (str_eq(e->names[i], checkpoint_name))
             return;
-    str *names = arena_array(&f->m->a, e->n_names + 1, sizeof *names);
-    if (!names) {
-        (void)ir_fail(f->m, fail_oom(sizeof *names));
+    if (e->n_names == NAMES_MAX) {
+        (void)ir_fail(f->m, fail(HULL_EUNSUPPORTED,
+                                 "tensor '%.*s' goes by more than %d names",
+                                 STR_ARG(name), NAMES_MAX));
         return;
     }
-    if (e->n_names)
-        memcpy(names, e->names, e->n_names * sizeof *names);
-    names[e->n_names++] = keep_str(f, checkpoint_name);
-    e->names = names;
+    if ((e->n_names & (e->n_names - 1)) == 0) { /* 0, 1, 2, 4, 8 .. are full */
+        uint32_t room = e->n_names ? 2 * e->n_names : 1;
+        str *names = arena_array(&f->m->a, room, sizeof *names);
+
+        if (!names) {
+            (void)ir_fail(f->m, fail_oom(room * sizeof *names));
+            return;
+        }
+        if (e->n_names)
+            memcpy(names, e->names, e->n_names * sizeof *names);
+        e->names = names;
+    }
+    e->names[e->n_names++] = keep_str(f, checkpoint_name);
 }
 
 void front_set_path(front *f, str name, str module_path)

@@ -51,7 +51,7 @@ static hull_status lower_loss(onnx_call *c, const loss *l, val *out)
     if (x->rank < 2 || t->rank + 1 != x->rank)
         return fail(HULL_ESHAPE, "scores of rank %" PRIu32 " and targets of "
                     "rank %" PRIu32 ", want one less", x->rank, t->rank);
-    type like = *t; /* adding nodes moves the graph's types */
+    type like = *t;
     hull_dtype dt = x->dtype;
     target = op_cast(c->g, l->target, HULL_I64);
     zero = op_scalar(c->g, dt, 0.0);

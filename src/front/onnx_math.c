@@ -491,7 +491,7 @@ hull_status onnx_dropout(onnx_call *c)
         return fail(HULL_EUNSUPPORTED, "training_mode is not constant false");
     c->out[0] = c->in[0];
     if (onnx_wants(c, 1) && t) {
-        type x = *t; /* adding a node moves the graph's types */
+        type x = *t;
         val yes = op_scalar_i64(c->g, HULL_BOOL, 1);
         c->out[1] = op_expand(c->g, yes, x.dims, x.rank);
     }

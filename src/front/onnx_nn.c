@@ -313,7 +313,7 @@ hull_status onnx_max_unpool(onnx_call *c)
         return fail(HULL_EUNSUPPORTED, "output_shape is given, by which the "
                     "indices do not count");
     TRY(read_window(c, &w, NULL, true));
-    type t = *x; /* adding nodes moves the graph's types */
+    type t = *x;
     for (uint32_t i = 0; i < t.rank; i++) {
         out[i] = t.dims[i];
         if (i < 2)

@@ -58,7 +58,7 @@ hull_status onnx_dft(onnx_call *c)
 
     if (!t || t->rank < 2)
         return fail(HULL_ESHAPE, "input 0 has not rank 2 or more");
-    type x = *t; /* adding nodes moves the graph's types */
+    type x = *t;
     if (onnx_in(c, 2)) {
         TRY(front_structure(c->f, c->in[2], &given, 1, &n, &known));
         if (!known)

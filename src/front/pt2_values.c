@@ -216,6 +216,14 @@ static hull_status want_int(int64_t *out, const json_t *j)
                : fail(HULL_EFORMAT, "an integer argument is %s", json_kind(j));
 }
 
+static hull_status read_bool(aten_value *out, const json_t *j)
+{
+    if (!json_is_boolean(j))
+        return fail(HULL_EFORMAT, "a bool argument is %s", json_kind(j));
+    *out = (aten_value){.kind = ATEN_BOOL, .b = json_is_true(j)};
+    return HULL_OK;
+}
+
 /* as_sym_int, as_sym_float, as_sym_bool: a name or a plain value. */
 static hull_status read_sym(reading *r, json_t *j, aten_value *out,
                             uint32_t *cell)
@@ -233,10 +241,8 @@ static hull_status read_sym(reading *r, json_t *j, aten_value *out,
         *out = (aten_value){.kind = ATEN_INT, .i = dim_int(r->p->m, i)};
         return HULL_OK;
     }
-    if (strcmp(tag, "as_bool") == 0) {
-        *out = (aten_value){.kind = ATEN_BOOL, .b = json_is_true(v)};
-        return HULL_OK;
-    }
+    if (strcmp(tag, "as_bool") == 0)
+        return read_bool(out, v);
     if (strcmp(tag, "as_float") == 0) {
         out->kind = ATEN_FLOAT;
         return read_float(&out->f, v);
@@ -349,14 +355,6 @@ static hull_status read_int(reading *r, json_t *j)
     return HULL_OK;
 }
 
-static hull_status read_bool(reading *r, const json_t *j)
-{
-    if (!json_is_boolean(j))
-        return fail(HULL_EFORMAT, "a bool argument is %s", json_kind(j));
-    *r->out = (aten_value){.kind = ATEN_BOOL, .b = json_is_true(j)};
-    return HULL_OK;
-}
-
 static hull_status read_string(reading *r, const json_t *j)
 {
     if (!json_is_string(j))
@@ -412,7 +410,7 @@ hull_status pt2_argument(pt2 *p, const pt2_scope *s, json_t *arg,
         return read_float(&out->f, v);
     }
     if (IS("as_bool"))
-        return read_bool(&r, v);
+        return read_bool(out, v);
     if (IS("as_string"))
         return read_string(&r, v);
 #undef IS
