@@ -181,16 +181,49 @@ static hull_status version_of(const onnx_scope *s, const onnx_node *n,
                 STR_ARG(n->name), STR_ARG(n->domain), STR_ARG(n->op));
 }
 
-static onnx_function *function_of(onnx *o, const onnx_node *n)
+/* A function's identity as one text, in front of the three: their lengths. */
+static void put_id(buf *b, str domain, str name, str overload)
+{
+    buf_init(b, SIZE_MAX);
+    buf_printf(b, "%zu %zu ", domain.n, name.n);
+    buf_str(b, domain);
+    buf_str(b, name);
+    buf_str(b, overload);
+}
+
+static hull_status index_functions(onnx *o)
 {
     for (uint32_t i = 0; i < o->model.n_functions; i++) {
-        onnx_function *fn = &o->model.functions[i];
+        const onnx_function *fn = &o->model.functions[i];
+        hull_status st;
+        buf id;
 
-        if (str_eq(fn->name, n->op) && str_eq(fn->domain, n->domain) &&
-            str_eq(fn->overload, n->overload))
-            return fn;
+        put_id(&id, fn->domain, fn->name, fn->overload);
+        st = buf_status(&id);
+        if (st == HULL_OK)
+            st = strmap_set(&o->function_of, buf_view(&id), i);
+        buf_fini(&id);
+        TRY(st);
     }
-    return NULL;
+    return HULL_OK;
+}
+
+static hull_status function_of(onnx *o, const onnx_node *n,
+                               onnx_function **out)
+{
+    hull_status st;
+    uint32_t i = 0;
+    buf id;
+
+    *out = NULL;
+    if (o->model.n_functions == 0)
+        return HULL_OK;
+    put_id(&id, n->domain, n->op, n->overload);
+    st = buf_status(&id);
+    if (st == HULL_OK && strmap_get(&o->function_of, buf_view(&id), &i))
+        *out = &o->model.functions[i];
+    buf_fini(&id);
+    return st;
 }
 
 static hull_status scan_nodes(onnx *o, const onnx_scope *s,
@@ -201,9 +234,10 @@ static hull_status scan_nodes(onnx *o, const onnx_scope *s,
 static hull_status scan_node(onnx *o, const onnx_scope *s, const onnx_node *n,
                              uint32_t depth)
 {
-    onnx_function *fn = function_of(o, n);
+    onnx_function *fn = NULL;
     int64_t version = 0;
 
+    TRY(function_of(o, n, &fn));
     if (fn) {
         if (fn->scanned)
             return HULL_OK;
@@ -479,7 +513,7 @@ static hull_status lower_node(onnx *o, const onnx_node *node_)
     graph *g = o->f->g;
     const region *r = g->insert_in ? g->insert_in : g->body;
     node *before = r->last;
-    const onnx_function *fn = NULL;
+    onnx_function *fn = NULL;
     onnx_node resolved;
     onnx_call c;
 
@@ -488,7 +522,7 @@ static hull_status lower_node(onnx *o, const onnx_node *node_)
                     "are inlined", ONNX_NODES_MAX);
     TRY(resolve_refs(o, node_, &resolved));
     TRY(open_call(o, &c, &resolved));
-    fn = function_of(o, node_);
+    TRY(function_of(o, node_, &fn));
     if (fn) {
         TRY(call_function(&c, fn));
         return close_call(&c);
@@ -680,6 +714,7 @@ static hull_status walk_model(onnx *o)
     scope.n_imports = o->model.n_imports;
     o->scope = &scope;
     TRY_OUT(set_producer(o));
+    TRY_OUT(index_functions(o));
     TRY_OUT(scan_nodes(o, &scope, o->main.nodes, o->main.n_nodes, 0));
     TRY_OUT(front_check_missing(f));
     TRY_OUT(open_stored(o, &o->main, true));
@@ -704,6 +739,7 @@ hull_status onnx_import(front *f, const file *from)
     mem_free(o.dir);
     mem_free(o.dim_raw);
     mem_free(o.targets);
+    strmap_fini(&o.function_of);
     strmap_fini(&o.dim_names);
     strmap_fini(&o.rnn_counts);
     strmap_fini(&o.values_of);

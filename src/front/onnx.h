@@ -137,6 +137,7 @@ struct onnx {
     onnx_graph main;
     onnx_scope *scope;
     uint32_t depth, n_lowered;
+    strmap function_of;         /* identity -> index of the model's functions */
     strmap dim_names;           /* sanitised name -> index of dim_raw */
     str *dim_raw;
     uint32_t n_dim_raw;
