@@ -233,6 +233,8 @@ static hull_status group_eval(eval_ctx *cx, const node *n, const tensor *in,
 hull_status norm_eval(eval_ctx *cx, const node *n, const tensor *in,
                       tensor *out)
 {
+    if (tensor_numel(out) == 0)
+        return HULL_OK; /* however large the other sizes are */
     if (n->op == OP_batch_norm)
         return batch_eval(cx, n, in, out);
     if (n->op == OP_group_norm)

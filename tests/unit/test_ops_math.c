@@ -419,6 +419,37 @@ static void test_wide_windows(void **state)
     case_want(c, "f32[1,1,3]", V(4.0 / 3, 2, 4.0 / 3));
 }
 
+/* A tensor without elements costs nothing, whatever its other sizes say. */
+static void test_huge_empty(void **state)
+{
+    static const struct {
+        op_code op;
+        const char *attrs, *dims;
+    } rows[] = {
+        {OP_softmax, "axis=-1", "1099511627776,0"},
+        {OP_softmax, "axis=-1", "0,1099511627776"},
+        {OP_cumsum, "axis=1", "1099511627776,0"},
+        {OP_layer_norm, "axis=-1;eps=0", "0,1099511627776"},
+        {OP_group_norm, "groups=1;eps=0", "1099511627776,2,0"},
+        {OP_group_norm, "groups=1;eps=0", "0,2,1099511627776"},
+        {OP_adaptive_avg_pool, "out=1099511627776", "0,1,8"},
+        {OP_reduce_sum, "axes=0", "1099511627776,0"},
+        {OP_relu, "", "1099511627776,0"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        op_case *c = case_new(rows[i].op);
+
+        case_in(c, HULL_F32, rows[i].dims, V(0));
+        set_attrs(c, rows[i].attrs);
+        if (case_run(c) != HULL_OK)
+            print_error("row %zu: %s\n", i, error_text());
+        assert_int_equal(c->st, HULL_OK);
+        case_free(c);
+    }
+}
+
 /* ---- symbolic shapes ----------------------------------------------------- */
 
 typedef struct shape_row {
@@ -509,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_sources),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_wide_windows),
+        cmocka_unit_test(test_huge_empty),
         cmocka_unit_test(test_symbolic_shapes),
         cmocka_unit_test(test_op_table),
     };
