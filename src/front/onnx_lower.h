@@ -62,7 +62,6 @@ onnx_lower_fn onnx_mean_variance_norm, onnx_resize, onnx_upsample;
 
 /* onnx_rnn.c */
 onnx_lower_fn onnx_recurrent;    /* (op) */
-onnx_lower_fn onnx_quantize, onnx_dequantize, onnx_dynamic_quantize;
 
 /* onnx_attention.c */
 onnx_lower_fn onnx_attention, onnx_flex_attention, onnx_rotary;
@@ -79,10 +78,9 @@ onnx_lower_fn onnx_deform_conv;
 /* onnx_signal.c */
 onnx_lower_fn onnx_dft;
 
-/* onnx_qlinear.c */
+/* onnx_quant.c */
+onnx_lower_fn onnx_quantize, onnx_dequantize, onnx_dynamic_quantize;
 onnx_lower_fn onnx_qlinear_matmul, onnx_qlinear_conv;
-onnx_lower_fn onnx_dequantize_blocks;
-hull_status onnx_quantize_blocks(onnx_call *c, hull_dtype to) MUST_CHECK;
 
 /* onnx_control.c */
 onnx_lower_fn onnx_if, onnx_loop;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * onnx_rnn.c - lowerings of LSTM, GRU and RNN, and of quantisation.
+ * onnx_rnn.c - lowerings of LSTM, GRU and RNN: operands in the IR's order, the
+ * usual activations only, the batch moved where `layout` has it first.
  */
 #include "front/onnx_lower.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* ---- recurrent ----------------------------------------------------------- */
 
 static bool same_word(str a, const char *z)
 {
@@ -142,118 +141,5 @@ hull_status onnx_recurrent(onnx_call *c)
             c->out[i] = i ? swap(c, c->out[i], state_perm, 3)
                           : swap(c, c->out[i], out_perm, 4);
     }
-    return HULL_OK;
-}
-
-/* ---- quantisation -------------------------------------------------------- */
-
-/* Axis of the scales, and scale and zero point as the IR wants them: one
- * element is per tensor, whatever its rank. */
-static hull_status quant_axis(onnx_call *c, uint32_t *axis, val *sz)
-{
-    const type *x = onnx_type(c, c->in[0]), *s = onnx_type(c, c->in[1]);
-
-    *axis = 0;
-    sz[0] = c->in[1];
-    sz[1] = onnx_in(c, 2);
-    if (!x || !s)
-        return ir_status(c->m);
-    for (uint32_t i = 0; i < c->n_in; i++)
-        if (c->in[i])
-            front_is_parameter(c->f, c->in[i]);
-    if (s->rank == 0)
-        return HULL_OK; /* the axis says nothing */
-    if (s->rank == 1 && s->dims[0] == 1) {
-        sz[0] = op_reshape(c->g, sz[0], NULL, 0);
-        sz[1] = sz[1] ? op_reshape(c->g, sz[1], NULL, 0) : 0;
-        return HULL_OK;
-    }
-    return onnx_axis(c, onnx_int(c, "axis", 1), x->rank, axis);
-}
-
-hull_status onnx_quantize(onnx_call *c)
-{
-    uint32_t axis = 0;
-    val sz[2];
-    int64_t code = onnx_int(c, "output_dtype", 0);
-    const type *z = onnx_type(c, onnx_in(c, 2));
-    hull_dtype to = z ? z->dtype : code ? onnx_dtype(code) : HULL_U8;
-
-    if (to == HULL_NONE || (code && onnx_dtype(code) != to))
-        return fail(HULL_EUNSUPPORTED, "output_dtype is %" PRId64, code);
-    if (onnx_int(c, "saturate", 1) != 1 || onnx_int(c, "precision", 0) > 1)
-        return fail(HULL_EUNSUPPORTED, "saturate 0 or another precision");
-    if (onnx_int(c, "block_size", 0) != 0)
-        return onnx_quantize_blocks(c, to);
-    TRY(quant_axis(c, &axis, sz));
-    node *n = node_new(c->g, OP_quantize);
-    node_input(c->g, n, c->in[0]);
-    node_input(c->g, n, sz[0]);
-    if (sz[1])
-        node_input(c->g, n, sz[1]);
-    node_int(c->g, n, "axis", axis);
-    node_dtype(c->g, n, "to", to);
-    c->out[0] = node_add(c->g, n);
-    return HULL_OK;
-}
-
-static hull_status dequantize(onnx_call *c)
-{
-    uint32_t axis = 0;
-    val sz[2];
-
-    TRY(quant_axis(c, &axis, sz));
-    node *n = node_new(c->g, OP_dequantize);
-    node_input(c->g, n, c->in[0]);
-    node_input(c->g, n, sz[0]);
-    if (sz[1])
-        node_input(c->g, n, sz[1]);
-    node_int(c->g, n, "axis", axis);
-    c->out[0] = node_add(c->g, n);
-    return HULL_OK;
-}
-
-/* Of the scale's dtype, unless the model names another. */
-hull_status onnx_dequantize(onnx_call *c)
-{
-    int64_t code = onnx_int(c, "output_dtype", 0);
-
-    if (code && !dtype_is_float(onnx_dtype(code)))
-        return fail(HULL_EUNSUPPORTED, "output_dtype is %" PRId64, code);
-    TRY(onnx_int(c, "block_size", 0) != 0 ? onnx_dequantize_blocks(c)
-                                          : dequantize(c));
-    if (code)
-        c->out[0] = op_cast(c->g, c->out[0], onnx_dtype(code));
-    return HULL_OK;
-}
-
-/* scale = (max(x, 0) - min(x, 0)) / 255, zero = clamp(round(-min / scale)). */
-hull_status onnx_dynamic_quantize(onnx_call *c)
-{
-    val x = c->in[0], zero = op_scalar(c->g, HULL_F32, 0.0);
-    val top = onnx_reduce(c, OP_reduce_max, x, NULL, 0, false);
-    val low = onnx_reduce(c, OP_reduce_min, x, NULL, 0, false);
-    node *n = node_new(c->g, OP_clamp);
-
-    top = op_binary(c->g, OP_max, top, zero);
-    low = op_binary(c->g, OP_min, low, zero);
-    val scale = op_binary(c->g, OP_div, op_binary(c->g, OP_sub, top, low),
-                          op_scalar(c->g, HULL_F32, 255.0));
-    val z = op_binary(c->g, OP_div, op_unary(c->g, OP_neg, low), scale);
-    node_input(c->g, n, op_unary(c->g, OP_round, z));
-    node_float(c->g, n, "min", 0.0);
-    node_float(c->g, n, "max", 255.0);
-    z = op_cast(c->g, node_add(c->g, n), HULL_U8);
-    node *q = node_new(c->g, OP_quantize);
-    node_input(c->g, q, x);
-    node_input(c->g, q, scale);
-    node_input(c->g, q, z);
-    node_int(c->g, q, "axis", 0);
-    node_dtype(c->g, q, "to", HULL_U8);
-    c->out[0] = node_add(c->g, q);
-    if (c->n_out > 1)
-        c->out[1] = scale;
-    if (c->n_out > 2)
-        c->out[2] = z;
     return HULL_OK;
 }
