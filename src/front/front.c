@@ -133,7 +133,7 @@ val front_weight(front *f, str name)
 }
 
 /* The entry whose weight node defines v, NULL when v is something else. */
-front_entry *front_entry_of(front *f, val v)
+static front_entry *entry_behind(front *f, val v)
 {
     const node *n = graph_def(f->g, v);
 
@@ -149,7 +149,7 @@ void front_is_parameter(front *f, val v)
         if (!n)
             return;
         if (n->op == OP_weight) {
-            front_entry *e = front_entry_of(f, v);
+            front_entry *e = entry_behind(f, v);
             if (e)
                 e->parameter = true;
             return;
@@ -306,7 +306,7 @@ static void pin_cone(front *f, val v, bool known_only, const char *reason)
             continue;
         p->marks[at] |= known_only ? PINNED_KNOWN : PINNED_ALL;
         if (d->op == OP_weight) {
-            front_entry *e = front_entry_of(f, at);
+            front_entry *e = entry_behind(f, at);
             if (e && !e->pinned)
                 e->pinned = reason;
             continue;
@@ -387,7 +387,7 @@ static bool fold_value(folder *o, val v, int depth, tensor *out)
     if (!n || depth > 32 || ++o->steps > FOLD_STEPS_MAX)
         return false;
     if (n->op == OP_weight) {
-        front_entry *e = front_entry_of(f, v);
+        front_entry *e = entry_behind(f, v);
         const weight_entry *w = e ? front_stored(f, e) : NULL;
 
         if (!w || !has_bytes(f, w) ||

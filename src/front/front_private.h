@@ -49,11 +49,8 @@ typedef struct front_private {
 } front_private;
 
 front_entry *front_find(front *f, str name); /* NULL when never mentioned */
-front_entry *front_entry_of(front *f, val v);
 /* NULL: declared, but not in the file. Valid until the index grows. */
 const weight_entry *front_stored(const front *f, const front_entry *e);
 bool front_in_signature(const front *f, str name);
-/* Pins, the rank-0 rule, forgotten values, canonical order, holes. */
-hull_status front_finish(front *f) MUST_CHECK;
 
 #endif

@@ -328,7 +328,8 @@ out:
     return st;
 }
 
-hull_status front_finish(front *f)
+/* Pins, the rank-0 rule, forgotten values, canonical order, holes. */
+static hull_status finish(front *f)
 {
     TRY(front_check_missing(f));
     graph_settle(f->g);
@@ -369,7 +370,7 @@ static hull_status import_into(front *f)
         fm->format = formats[i].name;
         TRY(formats[i].read(f, weights_file(fm->native, 0)));
         TRY(ir_status(f->m));
-        return front_finish(f);
+        return finish(f);
     }
     return fail(HULL_EUNSUPPORTED,
                 "%s holds tensors but no graph, want an ONNX or PT2 model",

@@ -131,7 +131,7 @@ static hull_status dim_name(onnx *o, str param, dim *out)
     return ir_status(o->f->m);
 }
 
-hull_status onnx_value_type(onnx *o, const onnx_value *v, type *out)
+static hull_status value_type(onnx *o, const onnx_value *v, type *out)
 {
     dim d[HULL_MAX_RANK];
     hull_dtype dt = onnx_dtype(v->elem);
@@ -637,7 +637,7 @@ static hull_status open_inputs(onnx *o)
 
         if (is_stored(o->scope, g->inputs[i].name))
             continue; /* an initializer with an overridable default */
-        TRY(note(onnx_value_type(o, &g->inputs[i], &t), "input"));
+        TRY(note(value_type(o, &g->inputs[i], &t), "input"));
         val v = graph_param(o->f->g, keep_str(o, g->inputs[i].name), &t);
         TRY(ir_status(o->f->m));
         TRY(define(o, g->inputs[i].name, v));

@@ -218,8 +218,6 @@ hull_status onnx_subgraph(onnx_call *c, const char *name, const val *params,
 /* Number of outputs and the inputs' declared types of a graph attribute. */
 hull_status onnx_graph_attr(onnx_call *c, const char *name, onnx_graph *out)
     MUST_CHECK;
-hull_status onnx_value_type(onnx *o, const onnx_value *v, type *out)
-    MUST_CHECK;
 
 /* Short forms that lowerings use. */
 val onnx_scalar_like(onnx_call *c, val x, double v);

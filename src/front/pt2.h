@@ -73,7 +73,6 @@ hull_status pt2_argument(pt2 *p, const pt2_scope *s, struct json_t *arg,
 str pt2_result_name(struct json_t *arg);
 /* SymInt of a TensorMeta; DIM_UNKNOWN when it is not understood. */
 dim pt2_sym_int(ir *m, struct json_t *j);
-hull_dtype pt2_dtype(int64_t scalar_type); /* HULL_NONE when unknown */
 /* TensorMeta of `name` as a type; HULL_EFORMAT naming it when unfit. */
 hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
     MUST_CHECK;

@@ -97,7 +97,8 @@ str pt2_result_name(json_t *arg)
                              : str_of("");
 }
 
-hull_dtype pt2_dtype(int64_t scalar_type)
+/* HULL_NONE when unknown. */
+static hull_dtype dtype_of(int64_t scalar_type)
 {
     static const hull_dtype table[] = {
         HULL_NONE, HULL_U8, HULL_I8, HULL_I16, HULL_I32, HULL_I64, HULL_F16,
@@ -140,7 +141,7 @@ hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
     if (rank > HULL_MAX_RANK)
         return fail(HULL_EUNSUPPORTED, "tensor '%.*s' has rank %zu, at most %d",
                     STR_ARG(name), rank, HULL_MAX_RANK);
-    hull_dtype dt = pt2_dtype(json_integer_value(dtype));
+    hull_dtype dt = dtype_of(json_integer_value(dtype));
     if (dt == HULL_NONE)
         return fail(HULL_EUNSUPPORTED,
                     "tensor '%.*s' has ScalarType %" PRId64, STR_ARG(name),
@@ -338,7 +339,7 @@ static hull_status read_dtype(reading *r, json_t *j)
 
     TRY(want_int(&v, j));
     r->out->kind = ATEN_DTYPE;
-    r->out->dt = pt2_dtype(v);
+    r->out->dt = dtype_of(v);
     return r->out->dt != HULL_NONE
                ? HULL_OK
                : fail(HULL_EUNSUPPORTED, "ScalarType %" PRId64 " is unknown",

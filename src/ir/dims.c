@@ -896,7 +896,7 @@ dim dim_bcast(ir *m, dim a, dim b)
     return node2(m, DIM_BCAST, a, b);
 }
 
-dim dim_rebuild(ir *m, dim_op op, dim a, dim b)
+static dim rebuild(ir *m, dim_op op, dim a, dim b)
 {
     switch (op) {
     case DIM_ADD:
@@ -934,7 +934,7 @@ dim dim_copy(ir *to, const ir *from, dim d)
         return dim_int(to, n->value);
     if (n->op != DIM_SYM) {
         a = dim_copy(to, from, n->a);
-        return dim_rebuild(to, n->op, a, dim_copy(to, from, n->b));
+        return rebuild(to, n->op, a, dim_copy(to, from, n->b));
     }
     s = dim_sym(to, n->name);
     dim_set_range(to, s, n->min, n->max);

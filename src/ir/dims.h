@@ -45,6 +45,5 @@ struct dim_table {
 uint64_t dim_index(dim d); /* entry number of a dim below DIM_UNKNOWN */
 /* false for DIM_UNKNOWN. */
 bool dim_to_poly(const ir *m, dim_poly *p, dim d);
-dim dim_rebuild(ir *m, dim_op op, dim a, dim b);
 
 #endif

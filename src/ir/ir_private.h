@@ -29,8 +29,6 @@ bool is_ident(str s);
 /* text.c: the canonical form of graph_print. `holes` maps a weight's name to
  * its number. */
 void graph_print_canonical(buf *out, const graph *g, const strmap *holes);
-/* The element i of a literal as text. */
-void element_print(buf *b, hull_dtype dt, const void *data, uint64_t i);
 
 /* graph.c */
 region *region_new(graph *g, node *owner);

@@ -186,7 +186,8 @@ static void print_float(buf *b, hull_dtype dt, const void *data, uint64_t i)
     buf_fini(&t);
 }
 
-void element_print(buf *b, hull_dtype dt, const void *data, uint64_t i)
+/* Element i of a literal. */
+static void print_element(buf *b, hull_dtype dt, const void *data, uint64_t i)
 {
     if (dtype_is_float(dt))
         print_float(b, dt, data, i);
@@ -211,7 +212,7 @@ static void print_elements(buf *b, const literal *l)
     for (uint64_t i = 0; i < n; i++) {
         if (i > 0)
             buf_putc(b, ',');
-        element_print(b, dt, l->data, i);
+        print_element(b, dt, l->data, i);
     }
 }
 
