@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define KNOWN_MAX 64          /* elements whose values front_structure sees */
 #define FOLD_NUMEL_MAX 4096   /* elements of a value folded for an attribute */
 #define FOLD_STEPS_MAX 256
 #define NAMES_MAX 1024        /* of one tensor: more are no ties of a model */

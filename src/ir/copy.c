@@ -23,7 +23,7 @@ static val copy_value(copier *c, val old, node *def, region *scope,
     const ir *src = c->from->m;
     const value *v = c->from->values[old];
     val id = value_new(c->to, def, scope, index, v->name);
-    dim known[64];
+    dim known[KNOWN_MAX];
     type t;
 
     if (id == 0)

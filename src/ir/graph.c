@@ -283,7 +283,7 @@ void value_set_known(graph *g, val v, const dim *d, uint32_t n)
         return;
     g->values[v]->known = NULL;
     g->values[v]->n_known = 0;
-    if (d == NULL || n > 64)
+    if (d == NULL || n > KNOWN_MAX)
         return;
     copy = arena_memdup(&g->m->a, d, n * sizeof(*d));
     if (copy == NULL) {

@@ -282,6 +282,9 @@ struct node {
     const char *reason;   /* why no faster backend took it; constant text */
 };
 
+/* Elements of a small integer tensor whose values shape rules carry along. */
+#define KNOWN_MAX 64
+
 typedef struct value {
     type type;
     node *def;            /* NULL: a parameter */
@@ -419,7 +422,8 @@ const type *graph_type(const graph *g, val v);
 val graph_resolve(const graph *g, val v);        /* follows aliases */
 node *graph_def(const graph *g, val v);          /* NULL: parameter */
 void value_set_type(graph *g, val v, const type *t);
-/* Elements of a small integer tensor (rank 0 or 1, at most 64); copies. */
+/* Elements of a small integer tensor (rank 0 or 1, at most KNOWN_MAX);
+ * copies. */
 void value_set_known(graph *g, val v, const dim *d, uint32_t n);
 void value_set_name(graph *g, val v, str name);
 

@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#define KNOWN_MAX 64
 
 typedef struct known {
     const dim *p;
