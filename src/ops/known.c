@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-
 typedef struct known {
     const dim *p;
     uint32_t n;
