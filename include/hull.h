@@ -167,7 +167,8 @@ HULL_API hull_status hull_weights_open(hull_weights **out, const char *path)
 HULL_API hull_status hull_weights_new(hull_weights **out) HULL_MUST_CHECK;
 /* Adds one. Without `release` the memory is read only during the refit or
  * compile call that gets these weights. With it, the memory must stay valid
- * until release(user) is called, exactly once; see option release_weights. */
+ * until release(user) is called, exactly once, on any thread but never two
+ * calls of one refit at a time; see option release_weights. */
 HULL_API hull_status hull_weights_add(hull_weights *w, const char *name,
                                       const hull_tensor *t,
                                       void (*release)(void *user), void *user)

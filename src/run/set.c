@@ -23,6 +23,7 @@ typedef struct filler {
     weight_set *set;
     bool borrow;
     _Atomic(uint32_t) *readers; /* release_weights: per storage of b->w[0] */
+    pthread_mutex_t releasing;  /* one callback of the caller's at a time */
     _Atomic(uint64_t) read, written, shared_bytes;
     _Atomic(uint64_t) borrowed, copied, computed, shared;
 } filler;
@@ -267,8 +268,11 @@ static void release_sources(filler *f, const fill_unit *u,
     for (uint32_t k = 0; k < u->n_sources; k++) {
         const weight_entry *e = releasable(f, &u->sources[k]);
 
-        if (e != NULL && atomic_fetch_sub(&f->readers[e->storage], 1) == 1)
-            weights_release(f->b->w[0], e->storage);
+        if (e == NULL || atomic_fetch_sub(&f->readers[e->storage], 1) != 1)
+            continue;
+        pthread_mutex_lock(&f->releasing);
+        weights_release(f->b->w[0], e->storage);
+        pthread_mutex_unlock(&f->releasing);
     }
 }
 
@@ -453,6 +457,7 @@ hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
     hull_status st = HULL_OK;
 
     *out = NULL;
+    pthread_mutex_init(&f.releasing, NULL);
     f.borrow = option_on(o, OPT_borrow);
     TRY_OUT(set_new(&f));
     if (option_on(o, OPT_release_weights))
@@ -473,6 +478,7 @@ out:
     set_free(f.set);
     binding_free(b);
     mem_free(f.readers);
+    pthread_mutex_destroy(&f.releasing);
     return st;
 }
 
