@@ -459,12 +459,7 @@ val aten_iota(aten_call *c, dim n, hull_dtype dt)
 
 val aten_where(aten_call *c, val cond, val a, val b)
 {
-    node *d = node_new(c->g, OP_where);
-
-    node_input(c->g, d, cond);
-    node_input(c->g, d, a);
-    node_input(c->g, d, b);
-    return node_add(c->g, d);
+    return op_where(c->g, cond, a, b);
 }
 
 val aten_clamp(aten_call *c, val x, double lo, double hi)

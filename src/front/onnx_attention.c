@@ -73,11 +73,7 @@ static val both_masks(onnx_call *c, val mask, val causal)
     if (t->dtype == HULL_BOOL)
         return op_binary(c->g, OP_and, mask, causal);
     hull_dtype dt = t->dtype;
-    node *w = node_new(c->g, OP_where);
-    node_input(c->g, w, causal);
-    node_input(c->g, w, mask);
-    node_input(c->g, w, op_scalar(c->g, dt, -INFINITY));
-    return node_add(c->g, w);
+    return op_where(c->g, causal, mask, op_scalar(c->g, dt, -INFINITY));
 }
 
 /* A mask that names fewer keys than there are excludes the rest. */
@@ -199,11 +195,7 @@ static val masked(onnx_call *c, val scores, val mask)
     hull_dtype dt = s->dtype;
     if (t->dtype != HULL_BOOL)
         return op_binary(c->g, OP_add, scores, op_cast(c->g, mask, dt));
-    node *w = node_new(c->g, OP_where);
-    node_input(c->g, w, mask);
-    node_input(c->g, w, scores);
-    node_input(c->g, w, op_scalar(c->g, dt, -INFINITY));
-    return node_add(c->g, w);
+    return op_where(c->g, mask, scores, op_scalar(c->g, dt, -INFINITY));
 }
 
 /* Softmax whose rows are zeros where every key is masked. */
@@ -211,13 +203,11 @@ static val weights_of(onnx_call *c, val scores)
 {
     int64_t last[1] = {3};
     val top = onnx_reduce(c, OP_reduce_max, scores, last, 1, true);
-    node *w = node_new(c->g, OP_where);
+    val masked = op_binary(c->g, OP_eq, top,
+                           onnx_scalar_like(c, top, -INFINITY));
 
-    node_input(c->g, w, op_binary(c->g, OP_eq, top,
-                                  onnx_scalar_like(c, top, -INFINITY)));
-    node_input(c->g, w, onnx_scalar_like(c, top, 0.0));
-    node_input(c->g, w, onnx_along(c, scores, OP_softmax, 3));
-    return node_add(c->g, w);
+    return op_where(c->g, masked, onnx_scalar_like(c, top, 0.0),
+                    onnx_along(c, scores, OP_softmax, 3));
 }
 
 /* The definition: cap(scale q k') + mask, softmax, v. */

@@ -100,16 +100,6 @@ hull_status onnx_scatter_nd(onnx_call *c)
     return HULL_OK;
 }
 
-static val select3(onnx_call *c, val cond, val yes, val no)
-{
-    node *n = node_new(c->g, OP_where);
-
-    node_input(c->g, n, cond);
-    node_input(c->g, n, yes);
-    node_input(c->g, n, no);
-    return node_add(c->g, n);
-}
-
 /* Element i of a vector of two, as rank 0. */
 static val element(onnx_call *c, val v, int64_t i)
 {
@@ -144,13 +134,13 @@ hull_status onnx_one_hot(onnx_call *c)
     idx = lower_axes_to_reshape(c->f, idx, axes, 1, true);
     val size = op_reshape(c->g, op_dims(c->g, &depth, 1), NULL, 0);
     val neg = op_binary(c->g, OP_lt, idx, op_scalar_i64(c->g, HULL_I64, 0));
-    idx = select3(c, neg, op_binary(c->g, OP_add, idx, size), idx);
+    idx = op_where(c->g, neg, op_binary(c->g, OP_add, idx, size), idx);
     node *i = node_new(c->g, OP_iota);
     node_dims(c->g, i, "shape", shape, rank);
     node_int(c->g, i, "axis", axis);
     val hot = op_binary(c->g, OP_eq, idx, node_add(c->g, i));
-    c->out[0] = select3(c, hot, element(c, c->in[2], 1),
-                        element(c, c->in[2], 0));
+    c->out[0] = op_where(c->g, hot, element(c, c->in[2], 1),
+                         element(c, c->in[2], 0));
     return HULL_OK;
 }
 
@@ -219,7 +209,7 @@ hull_status onnx_trilu(onnx_call *c)
         row = op_binary(c->g, OP_add, row, by);
     }
     val keep = op_binary(c->g, upper ? OP_ge : OP_le, col, row);
-    c->out[0] = select3(c, keep, c->in[0], op_scalar(c->g, dt, 0.0));
+    c->out[0] = op_where(c->g, keep, c->in[0], op_scalar(c->g, dt, 0.0));
     return HULL_OK;
 }
 
@@ -265,8 +255,8 @@ hull_status onnx_reverse_sequence(onnx_call *c)
     val i = count(c, shape, x.rank, time);
     val n = along_axis(c, c->in[1], batch, x.rank);
     val last = op_binary(c->g, OP_sub, n, op_scalar_i64(c->g, HULL_I64, 1));
-    val at = select3(c, op_binary(c->g, OP_lt, i, n),
-                     op_binary(c->g, OP_sub, last, i), i);
+    val at = op_where(c->g, op_binary(c->g, OP_lt, i, n),
+                      op_binary(c->g, OP_sub, last, i), i);
     node *g = node_new(c->g, OP_gather_elements);
     node_input(c->g, g, c->in[0]);
     node_input(c->g, g, op_expand(c->g, at, x.dims, x.rank));

@@ -15,16 +15,6 @@ typedef struct loss {
     str reduction;
 } loss;
 
-static val select3(onnx_call *c, val cond, val yes, val no)
-{
-    node *n = node_new(c->g, OP_where);
-
-    node_input(c->g, n, cond);
-    node_input(c->g, n, yes);
-    node_input(c->g, n, no);
-    return node_add(c->g, n);
-}
-
 static val take(onnx_call *c, op_code op, val x, val index, int64_t axis)
 {
     node *n = node_new(c->g, op);
@@ -59,8 +49,8 @@ static hull_status lower_loss(onnx_call *c, const loss *l, val *out)
         val ignored = op_scalar_i64(c->g, HULL_I64,
                                     onnx_int(c, "ignore_index", 0));
         valid = op_binary(c->g, OP_ne, target, ignored);
-        target = select3(c, valid, target,
-                         op_scalar_i64(c->g, HULL_I64, 0));
+        target = op_where(c->g, valid, target,
+                          op_scalar_i64(c->g, HULL_I64, 0));
     }
     val index = lower_axes_to_reshape(c->f, target, axis, 1, true);
     val y = take(c, OP_gather_elements, l->score, index, 1);
@@ -71,8 +61,8 @@ static hull_status lower_loss(onnx_call *c, const loss *l, val *out)
     if (l->weight)
         y = op_binary(c->g, OP_mul, y, w);
     if (valid) {
-        y = select3(c, valid, y, zero);
-        w = select3(c, valid, w, zero);
+        y = op_where(c->g, valid, y, zero);
+        w = op_where(c->g, valid, w, zero);
     }
     if (str_is(l->reduction, "none"))
         *out = y;

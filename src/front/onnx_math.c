@@ -98,26 +98,16 @@ hull_status onnx_selu(onnx_call *c)
     return HULL_OK;
 }
 
-static val select3(onnx_call *c, val cond, val yes, val no)
-{
-    node *n = node_new(c->g, OP_where);
-
-    node_input(c->g, n, cond);
-    node_input(c->g, n, yes);
-    node_input(c->g, n, no);
-    return node_add(c->g, n);
-}
-
 hull_status onnx_shrink(onnx_call *c)
 {
     double lambd = onnx_float(c, "lambd", 0.5);
     val x = c->in[0], bias = onnx_scalar_like(c, x, onnx_float(c, "bias", 0));
     val high = op_binary(c->g, OP_gt, x, onnx_scalar_like(c, x, lambd));
     val low = op_binary(c->g, OP_lt, x, onnx_scalar_like(c, x, -lambd));
-    val rest = select3(c, high, op_binary(c->g, OP_sub, x, bias),
-                       onnx_scalar_like(c, x, 0.0));
+    val rest = op_where(c->g, high, op_binary(c->g, OP_sub, x, bias),
+                        onnx_scalar_like(c, x, 0.0));
 
-    c->out[0] = select3(c, low, op_binary(c->g, OP_add, x, bias), rest);
+    c->out[0] = op_where(c->g, low, op_binary(c->g, OP_add, x, bias), rest);
     return HULL_OK;
 }
 
@@ -136,7 +126,7 @@ hull_status onnx_thresholded_relu(onnx_call *c)
     val above = op_binary(c->g, OP_gt, x,
                           onnx_scalar_like(c, x, onnx_float(c, "alpha", 1.0)));
 
-    c->out[0] = select3(c, above, x, onnx_scalar_like(c, x, 0.0));
+    c->out[0] = op_where(c->g, above, x, onnx_scalar_like(c, x, 0.0));
     return HULL_OK;
 }
 
@@ -186,7 +176,7 @@ hull_status onnx_prelu(onnx_call *c)
     val below = op_binary(c->g, OP_lt, x, onnx_scalar_like(c, x, 0.0));
 
     front_is_parameter(c->f, c->in[1]);
-    c->out[0] = select3(c, below, op_binary(c->g, OP_mul, x, c->in[1]), x);
+    c->out[0] = op_where(c->g, below, op_binary(c->g, OP_mul, x, c->in[1]), x);
     return HULL_OK;
 }
 
@@ -393,7 +383,7 @@ hull_status onnx_variadic(onnx_call *c)
 
 hull_status onnx_where(onnx_call *c)
 {
-    c->out[0] = select3(c, c->in[0], c->in[1], c->in[2]);
+    c->out[0] = op_where(c->g, c->in[0], c->in[1], c->in[2]);
     return HULL_OK;
 }
 
@@ -422,7 +412,7 @@ static hull_status to_power(onnx_call *c, val *x)
     node_input(c->g, n, bits);
     node_dtype(c->g, n, "to", HULL_F32);
     val power = node_add(c->g, n);
-    *x = select3(c, op_unary(c->g, OP_is_nan, v), v, power);
+    *x = op_where(c->g, op_unary(c->g, OP_is_nan, v), v, power);
     return HULL_OK;
 }
 

@@ -270,11 +270,10 @@ hull_status onnx_lp_norm(onnx_call *c)
     }
     /* 0 / 0 is 0 here. */
     val zero = onnx_scalar_like(c, y, 0.0);
-    node *w = node_new(c->g, OP_where);
-    node_input(c->g, w, op_binary(c->g, OP_eq, y, zero));
-    node_input(c->g, w, onnx_scalar_like(c, y, 1.0));
-    node_input(c->g, w, y);
-    c->out[0] = op_binary(c->g, OP_div, x, node_add(c->g, w));
+    val by = op_where(c->g, op_binary(c->g, OP_eq, y, zero),
+                      onnx_scalar_like(c, y, 1.0), y);
+
+    c->out[0] = op_binary(c->g, OP_div, x, by);
     return HULL_OK;
 }
 

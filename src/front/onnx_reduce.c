@@ -195,13 +195,10 @@ static val accumulate_any(onnx_call *c, uint32_t rank)
     node_input(c->g, m, size);
     axis = node_add(c->g, m);
     for (uint32_t i = 1; i < rank; i++) {
-        node *w = node_new(c->g, OP_where);
+        val is = op_binary(c->g, OP_eq, axis,
+                           op_scalar_i64(c->g, HULL_I64, i));
 
-        node_input(c->g, w, op_binary(c->g, OP_eq, axis,
-                                      op_scalar_i64(c->g, HULL_I64, i)));
-        node_input(c->g, w, accumulate(c, i));
-        node_input(c->g, w, y);
-        y = node_add(c->g, w);
+        y = op_where(c->g, is, accumulate(c, i), y);
     }
     return y;
 }

@@ -35,13 +35,10 @@ static hull_status dft_any(onnx_call *c, const type *x)
     axis = node_add(c->g, m);
     val y = add_dft(c, 0, x->dims[0]);
     for (uint32_t i = 1; i + 1 < x->rank; i++) {
-        node *w = node_new(c->g, OP_where);
+        val is = op_binary(c->g, OP_eq, axis,
+                           op_scalar_i64(c->g, HULL_I64, i));
 
-        node_input(c->g, w, op_binary(c->g, OP_eq, axis,
-                                      op_scalar_i64(c->g, HULL_I64, i)));
-        node_input(c->g, w, add_dft(c, i, x->dims[i]));
-        node_input(c->g, w, y);
-        y = node_add(c->g, w);
+        y = op_where(c->g, is, add_dft(c, i, x->dims[i]), y);
     }
     c->out[0] = y;
     return HULL_OK;

@@ -394,6 +394,7 @@ hull_status node_infer(graph *g, node *n) MUST_CHECK;
 /* Short forms of the same. */
 val op_unary(graph *g, op_code op, val x);
 val op_binary(graph *g, op_code op, val a, val b);
+val op_where(graph *g, val cond, val yes, val no);
 val op_weight(graph *g, str name, const type *t);
 val op_const(graph *g, hull_dtype dt, const int64_t *shape, uint32_t rank,
              const void *data);

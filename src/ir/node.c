@@ -433,6 +433,16 @@ val op_binary(graph *g, op_code op, val a, val b)
     return node_add(g, n);
 }
 
+val op_where(graph *g, val cond, val yes, val no)
+{
+    node *n = node_new(g, OP_where);
+
+    node_input(g, n, cond);
+    node_input(g, n, yes);
+    node_input(g, n, no);
+    return node_add(g, n);
+}
+
 val op_weight(graph *g, str name, const type *t)
 {
     node *n = node_new(g, OP_weight);

@@ -294,7 +294,42 @@ static void test_old_opset_is_refused(void **state)
     must_refuse(&m, HULL_EUNSUPPORTED, "opset 0, want 1 or newer");
 }
 
-/* A unused import changes nothing, a missing one is an error. */
+/* A model of one node with one integer attribute is refused. */
+static void refuse_attr(int64_t opset, const char *op, const char *in,
+                        const char *name, int64_t v, hull_status want,
+                        const char *text)
+{
+    const float three[3] = {1, 1, 1}, one[1] = {1};
+    const uint8_t zero[1] = {0};
+    const int64_t dims[1] = {3};
+    maker m = model_of(opset, shape_2x3, 2);
+    buf a = new_buf();
+
+    put_stored(&m.graph, "v", 1, dims, 1, three, sizeof three);
+    put_stored(&m.graph, "s", 1, NULL, 0, one, sizeof one);
+    put_stored(&m.graph, "z", 2, NULL, 0, zero, sizeof zero);
+    attr_int_put(&a, name, v);
+    put_node(&m.graph, op, in, "y", &a);
+    must_refuse(&m, want, text);
+}
+
+/* An attribute is honoured or refused, never passed over. */
+static void test_attributes_are_honoured_or_refused(void **state)
+{
+    (void)state;
+    refuse_attr(17, "LayerNormalization", "x v", "stash_type", 16,
+                HULL_EUNSUPPORTED, "stash_type is 16, want 1");
+    refuse_attr(23, "RMSNormalization", "x v", "stash_type", 10,
+                HULL_EUNSUPPORTED, "stash_type is 10, want 1");
+    refuse_attr(6, "Dropout", "x", "is_test", 0, HULL_EUNSUPPORTED,
+                "is_test is 0");
+    refuse_attr(23, "DequantizeLinear", "z s", "output_dtype", 7,
+                HULL_EUNSUPPORTED, "output_dtype is 7");
+    refuse_attr(21, "QuantizeLinear", "x s z", "output_dtype", 3,
+                HULL_EUNSUPPORTED, "output_dtype");
+}
+
+/* An unused import changes nothing, a missing one is an error. */
 static void test_imports(void **state)
 {
     maker m = model_of(13, shape_2x3, 2);
@@ -822,6 +857,7 @@ int main(void)
         cmocka_unit_test(test_broadcast_opsets),
         cmocka_unit_test(test_scan),
         cmocka_unit_test(test_empty_structure),
+        cmocka_unit_test(test_attributes_are_honoured_or_refused),
         cmocka_unit_test(test_old_opset_is_refused),
         cmocka_unit_test(test_imports),
         cmocka_unit_test(test_shape_chain),
