@@ -107,13 +107,22 @@ typedef enum hull_dtype {
     HULL_I64 = 11, HULL_I32 = 12, HULL_I16 = 13, HULL_I8 = 14, HULL_I4 = 15,
     HULL_U64 = 16, HULL_U32 = 17, HULL_U16 = 18, HULL_U8 = 19, HULL_U4 = 20,
     HULL_BOOL = 21, HULL_C64 = 22, HULL_C128 = 23,
-    HULL_I2 = 24, HULL_U2 = 25
+    HULL_I2 = 24, HULL_U2 = 25,
+    HULL_STRING = 26,   /* elements are hull_string */
+    HULL_SEQUENCE = 27  /* a sequence: rank 1, data is hull_tensor[shape[0]] */
 } hull_dtype;
+
+/* One element of a HULL_STRING tensor: n bytes of UTF-8, no end mark. */
+typedef struct hull_string {
+    const char *p;
+    size_t n;
+} hull_string;
 
 HULL_API const char *hull_dtype_name(hull_dtype dt); /* "f32"; never NULL */
 HULL_API uint32_t hull_dtype_bits(hull_dtype dt);    /* 32; 0 when unknown */
 
-/* A tensor the caller owns. The layout is ABI. */
+/* A tensor the caller owns. The layout is ABI. An optional that has no value
+ * is all zero. */
 typedef struct hull_tensor {
     void *data;             /* NULL allowed when a dim is 0 */
     const int64_t *shape;   /* rank dims */
@@ -128,8 +137,8 @@ typedef struct hull_tensor {
 typedef struct hull_tensor_info {
     const char *name;
     const int64_t *shape;      /* -1 where the dim is symbolic */
-    const char *type_text;     /* "f32[N,3,224,224]" */
-    int32_t rank;
+    const char *type_text;     /* "f32[N,3,224,224]", "sequence(f32[?])" */
+    int32_t rank;              /* -1: known at run time only, or a sequence */
     int32_t dtype;
 } hull_tensor_info;
 
@@ -299,7 +308,7 @@ HULL_API hull_status hull_session_new(hull_session **out, hull_module *m,
 /* Runs once. Inputs are read during the call. outputs[i].data NULL: the
  * session fills in data, shape and dtype, valid until its next run or free.
  * Otherwise the caller's shape and dtype must be those of the result, and it
- * is copied there. Errors: HULL_EUNBOUND names the unbound weights,
+ * is copied there; sequences and strings are only lent. Errors: HULL_EUNBOUND names the unbound weights,
  * HULL_ESHAPE the input and the dim, HULL_ESTALE a file that changed. */
 HULL_API hull_status hull_session_run(hull_session *s,
                                       const hull_tensor *inputs,

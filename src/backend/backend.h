@@ -93,6 +93,14 @@ struct backend {
     hull_status (*program_run)(stream *s, const program *p,
                                const program_plan *pl, const place *params,
                                const place *results, place scratch);
+    /* For a graph_is_dynamic, in place of plan and run; NULL where such graphs
+     * are never given. Done when it returns. boxes[i] is parameter i, or NULL:
+     * then it is the tensor of shapes[i] at params[i]. Each result is a
+     * reference that the caller takes; texts live in `texts`. */
+    hull_status (*program_run_boxes)(stream *s, const program *p,
+                                     const shape *shapes, const place *params,
+                                     box *const *boxes, box **results,
+                                     arena *texts);
 };
 
 /* ---- backend.c ----------------------------------------------------------- */
@@ -143,5 +151,20 @@ void host_plan_free(host_plan *pl);
 hull_status host_program_run(const host_program *p, host_plan *pl,
                              void *const *params, void *const *results,
                              void *scratch) MUST_CHECK;
+
+/* ---- ref/dynamic.c: graphs whose sizes a run decides --------------------- */
+
+#define DYNAMIC_MAX_DEPTH 64 /* nesting of bodies */
+
+typedef struct dynamic_program dynamic_program;
+
+/* g must outlive the program. HULL_EUNSUPPORTED: node_check_sizes. */
+hull_status dynamic_program_load(dynamic_program **out, const graph *g)
+    MUST_CHECK;
+void dynamic_program_free(dynamic_program *p);
+/* One box per parameter; one reference per result, which own their memory but
+ * for texts, which live in `texts`. HULL_ESHAPE names what does not fit. */
+hull_status dynamic_program_run(const dynamic_program *p, box *const *params,
+                                box **results, arena *texts) MUST_CHECK;
 
 #endif

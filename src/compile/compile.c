@@ -231,24 +231,30 @@ static hull_status copy_interface(plan *p, const graph *g)
 
 static hull_status describe(plan *p, hull_tensor_info *out, str name, val v)
 {
-    const type *t = graph_type(p->main, v);
-    int64_t *dims = arena_array(&p->m->a, t->rank, sizeof *dims);
+    const type *t = graph_type(p->main, v), *whole = t;
+    int64_t *dims;
     buf text;
     hull_status st;
 
+    if (t->kind == TYPE_OPTIONAL)
+        t = t->elem;
+    dims = arena_array(&p->m->a, t->rank, sizeof *dims);
     if (dims == NULL)
         return fail_oom(t->rank * sizeof *dims);
     for (uint32_t i = 0; i < t->rank; i++)
         dims[i] = t->dims[i] >= 0 ? t->dims[i] : -1;
     buf_init(&text, 64 * 1024);
-    type_print(&text, p->m, t);
+    type_print(&text, p->m, whole);
     st = buf_status(&text);
     if (st == HULL_OK)
         *out = (hull_tensor_info){.name = name.p,
                                   .shape = dims,
                                   .type_text = plan_str(p, buf_view(&text)).p,
-                                  .rank = (int32_t)t->rank,
-                                  .dtype = (int32_t)t->dtype};
+                                  .rank = t->kind == TYPE_TENSOR
+                                              ? (int32_t)t->rank : -1,
+                                  .dtype = (int32_t)(t->kind == TYPE_SEQUENCE
+                                                         ? HULL_SEQUENCE
+                                                         : t->dtype)};
     buf_fini(&text);
     return st;
 }

@@ -11,6 +11,9 @@
  *
  * Weights, literals and what depends on them alone belong to no block: each
  * block gets its own, so that it can become prepare work.
+ *
+ * Nodes whose sizes a run decides, and all that depends on them, form one block
+ * of ref, the reference interpreter's: nothing else reads what it makes.
  */
 #include "compile/compile.h"
 
@@ -25,6 +28,7 @@ typedef struct assignment {
     uint32_t stage;
     uint32_t block;
     const char *reason; /* why not a more preferred device */
+    bool dynamic;       /* a run decides its sizes, or those of what it reads */
 } assignment;
 
 typedef struct cluster {
@@ -43,36 +47,39 @@ typedef struct partitioner {
     uint32_t *grouped; /* numbers of the nodes, cluster by cluster */
     uint32_t *place;   /* per value: of its node in the graph, from 1 on */
     bool *outside;     /* per value: a result, or read by another block */
+    binders binders;
     arena a;
 } partitioner;
 
 #define SHARED UINT32_MAX /* node.number of a node that is in no block */
 
 /* Calls fn for each value that n or its bodies read from outside of n. */
-typedef void read_fn(void *user, val v);
+typedef binder_fn read_fn;
 
-static void body_reads(const graph *g, const region *r, read_fn *fn,
+static void body_reads(const partitioner *pt, const region *r, read_fn *fn,
                        void *user);
 
-static void node_reads(const graph *g, const node *n, read_fn *fn, void *user)
+static void node_reads(const partitioner *pt, const node *n, read_fn *fn,
+                       void *user)
 {
     const op_info *info = op_get(n->op);
 
     for (uint32_t i = 0; i < n->n_in; i++)
         if (n->in[i] != 0)
-            fn(user, graph_resolve(g, n->in[i]));
+            fn(user, graph_resolve(pt->g, n->in[i]));
+    binders_each(&pt->binders, pt->g, n, fn, user);
     for (uint32_t i = 0; i < info->n_attrs; i++)
         if (info->attrs[i].kind == ATTR_GRAPH && n->attrs[i].u.g != NULL)
-            body_reads(g, n->attrs[i].u.g, fn, user);
+            body_reads(pt, n->attrs[i].u.g, fn, user);
 }
 
-static void body_reads(const graph *g, const region *r, read_fn *fn,
+static void body_reads(const partitioner *pt, const region *r, read_fn *fn,
                        void *user)
 {
     for (const node *n = r->first; n != NULL; n = n->next)
-        node_reads(g, n, fn, user);
+        node_reads(pt, n, fn, user);
     for (uint32_t i = 0; i < r->n_results; i++)
-        fn(user, graph_resolve(g, r->results[i]));
+        fn(user, graph_resolve(pt->g, r->results[i]));
 }
 
 /* The assignment of the node that makes v at the top level; NULL for
@@ -139,10 +146,37 @@ static bool is_shared(const partitioner *pt, const graph_facts *f,
     for (uint32_t i = 0; i < n->n_out; i++)
         if (value_is_runtime(f, n->out[i]))
             return false;
-    node_reads(g, n, want_shared, &cx);
+    node_reads(pt, n, want_shared, &cx);
     for (uint32_t i = 0; cx.all && i < pt->ds->n; i++)
         cx.all = pt->ds->d[i]->be->why_not(pt->ds->d[i], g, n) == NULL;
     return cx.all && n->n_out > 0;
+}
+
+typedef struct dynamic_cx {
+    const partitioner *pt;
+    bool found;
+} dynamic_cx;
+
+static void reads_dynamic(void *user, val v)
+{
+    dynamic_cx *cx = user;
+    const assignment *from = maker(cx->pt, v);
+
+    cx->found = cx->found || (from != NULL && from->dynamic);
+}
+
+/* Nodes come in order, so what n reads is already marked. */
+static hull_status mark_dynamic(const partitioner *pt, assignment *a)
+{
+    dynamic_cx cx = {pt, node_is_dynamic(pt->g, a->n)};
+
+    if (cx.found)
+        TRY(node_check_sizes(pt->g, a->n));
+    node_reads(pt, a->n, reads_dynamic, &cx);
+    a->dynamic = cx.found;
+    if (a->dynamic)
+        a->reason = "its sizes depend on data, or it makes no tensor";
+    return HULL_OK;
 }
 
 static bool is_forced(const options *o, const node *n)
@@ -191,6 +225,11 @@ static hull_status assign_devices(partitioner *pt)
             continue;
         n->number = pt->n++;
         a->n = n;
+        TRY(mark_dynamic(pt, a));
+        if (a->dynamic) {
+            a->device = pt->ds->n - 1;
+            continue;
+        }
         if (forced) {
             a->device = pt->ds->n - 1;
             a->reason = "forced by the option fallback";
@@ -230,14 +269,22 @@ static void raise_stage(void *user, val v)
         cx->a->stage = stage;
 }
 
+/* The dynamic nodes come last, in a stage that no other node has. */
 static void assign_stages(partitioner *pt)
 {
+    uint32_t last = 0;
+
     for (uint32_t i = 0; i < pt->n; i++) {
         stage_cx cx = {pt, &pt->nodes[i]};
 
         pt->nodes[i].stage = 0;
-        node_reads(pt->g, pt->nodes[i].n, raise_stage, &cx);
+        node_reads(pt, pt->nodes[i].n, raise_stage, &cx);
+        if (!pt->nodes[i].dynamic && pt->nodes[i].stage + 1 > last)
+            last = pt->nodes[i].stage + 1;
     }
+    for (uint32_t i = 0; i < pt->n; i++)
+        if (pt->nodes[i].dynamic)
+            pt->nodes[i].stage = last;
 }
 
 /* Clusters in order of execution: by stage, then by device. */
@@ -321,7 +368,7 @@ static hull_status assign_blocks(partitioner *pt)
     for (uint32_t i = 0; i < pt->n; i++) {
         stage_cx cx = {pt, &pt->nodes[i]};
 
-        node_reads(pt->g, pt->nodes[i].n, mark_outside, &cx);
+        node_reads(pt, pt->nodes[i].n, mark_outside, &cx);
     }
     return group_nodes(pt);
 }
@@ -498,7 +545,7 @@ static hull_status copy_shared(builder *b)
     const graph *g = b->pt->g;
 
     for (uint32_t i = 0; i < b->n_shared; i++) /* grows on the way */
-        node_reads(g, graph_def(g, b->shared[i]), need_value, b);
+        node_reads(b->pt, graph_def(g, b->shared[i]), need_value, b);
     TRY(sort_shared(b));
     for (uint32_t i = 0; i < b->n_shared; i++)
         graph_copy_node(b->to, g, graph_def(g, b->shared[i]), b->map);
@@ -638,7 +685,7 @@ static hull_status build_block(builder *b)
     for (uint32_t i = 0; is_whole(b) && i < g->body->n_params; i++)
         add_param(b, g->body->params[i]);
     for (uint32_t i = 0; i < n_block_nodes(b); i++)
-        node_reads(g, block_node(b, i), need_value, b);
+        node_reads(pt, block_node(b, i), need_value, b);
     TRY(copy_shared(b));
     if (!is_whole(b)) {
         use_dims(b);
@@ -736,6 +783,7 @@ hull_status partition(plan *p, ir **out, graph *g, const devices *ds)
 
     *out = NULL;
     TRY(ir_new(&m));
+    TRY_OUT(binders_get(&pt.binders, g));
     TRY_OUT(assign_devices(&pt));
     TRY_OUT(assign_blocks(&pt));
     TRY_OUT(record_fallbacks(&pt));
@@ -744,6 +792,7 @@ hull_status partition(plan *p, ir **out, graph *g, const devices *ds)
     m = NULL;
 out:
     ir_free(m);
+    binders_fini(&pt.binders);
     arena_fini(&pt.a);
     return st;
 }

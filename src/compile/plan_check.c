@@ -26,8 +26,12 @@ bool plan_type_is_hole(const ir *m, const type *t, const plan_hole *h)
 static bool types_meet(const ir *ma, const type *a, const ir *mb,
                        const type *b)
 {
-    if (a->kind != TYPE_TENSOR || b->kind != TYPE_TENSOR ||
-        a->dtype != b->dtype || a->rank != b->rank)
+    while (a->kind == b->kind &&
+           (a->kind == TYPE_SEQUENCE || a->kind == TYPE_OPTIONAL)) {
+        a = a->elem;
+        b = b->elem;
+    }
+    if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank)
         return false;
     for (uint32_t i = 0; i < a->rank; i++) {
         int64_t x, y;
@@ -37,6 +41,24 @@ static bool types_meet(const ir *ma, const type *a, const ir *mb,
             return false;
     }
     return true;
+}
+
+/* What a dynamic block makes has no place on a device: main alone gives it
+ * away. */
+static hull_status check_sources(const plan *p, const node *call, uint32_t i)
+{
+    for (uint32_t k = 0; k < call->n_in; k++) {
+        const node *def = graph_def(p->main, call->in[k]);
+        uint32_t from = 0;
+
+        for (const node *n = p->main->body->first; n != NULL && n != def;
+             n = n->next)
+            from++;
+        if (def != NULL && graph_is_dynamic(p->blocks[from].e->main))
+            return fail(HULL_EFORMAT, "call %u reads what block %u makes, "
+                        "whose sizes depend on data", i, from);
+    }
+    return HULL_OK;
 }
 
 /* Call number i is of block i and has what the block's engine takes. */
@@ -102,17 +124,20 @@ static hull_status check_calls(const plan *p)
                     "states", g->body->n_params, g->body->n_results,
                     g->n_states);
     for (uint32_t i = 0; i < g->body->n_params; i++)
-        if (graph_type(g, g->body->params[i])->kind != TYPE_TENSOR)
-            return fail(HULL_EFORMAT, "input %u is no tensor", i);
+        if (graph_type(g, g->body->params[i])->kind == TYPE_NONE)
+            return fail(HULL_EFORMAT, "input %u has no type", i);
     for (uint32_t i = 0; i < g->body->n_results; i++)
         if (g->body->results[i] == 0 ||
-            graph_type(g, g->body->results[i])->kind != TYPE_TENSOR)
-            return fail(HULL_EFORMAT, "output %u is no tensor", i);
+            graph_type(g, g->body->results[i])->kind == TYPE_NONE)
+            return fail(HULL_EFORMAT, "output %u has no type", i);
     for (const node *call = g->body->first; call != NULL; call = call->next)
         TRY(check_call(p, call, n++));
     if (n != p->n_blocks)
         return fail(HULL_EFORMAT, "main calls %u blocks of %u", n,
                     p->n_blocks);
+    n = 0;
+    for (const node *call = g->body->first; call != NULL; call = call->next)
+        TRY(check_sources(p, call, n++));
     return HULL_OK;
 }
 

@@ -4,7 +4,7 @@
  * canon.c - canonical order and text. The order is a depth-first walk from the
  * results: a node comes after its operands in written order and after the
  * outer values that its bodies use, in the order in which the bodies, walked
- * first, meet them. The walk keeps its own stack within a region; recursion is
+ * first, meet them, and after the bind nodes whose symbols it mentions. The walk keeps its own stack within a region; recursion is
  * over bodies only.
  */
 #include "ir/ir_private.h"
@@ -29,6 +29,7 @@ typedef struct frame {
 /* One region in work. */
 typedef struct walker {
     graph *g;
+    const binders *binders;
     region *r;
     list *outer; /* values of regions around r that r uses */
     list captures;
@@ -46,7 +47,14 @@ static bool push(ir *m, list *l, val v)
     return true;
 }
 
-static bool order_region(graph *g, region *r, list *outer);
+static bool order_region(graph *g, const binders *bs, region *r, list *outer);
+
+static void push_binder(void *user, val v)
+{
+    walker *w = user;
+
+    ignore(push(w->g->m, &w->captures, v) ? HULL_OK : HULL_ENOMEM); /* sticky */
+}
 
 static bool push_node(walker *w, node *n)
 {
@@ -61,8 +69,11 @@ static bool push_node(walker *w, node *n)
     f = &w->stack[w->depth++];
     *f = (frame){ .n = n, .first_capture = w->captures.n };
     for (uint32_t i = 0; (b = node_body_at(n, i)) != NULL; i++)
-        if (!order_region(w->g, b, &w->captures))
+        if (!order_region(w->g, w->binders, b, &w->captures))
             return false;
+    binders_each(w->binders, w->g, n, push_binder, w);
+    if (w->g->m->status != HULL_OK)
+        return false;
     f->n_captures = w->captures.n - f->first_capture;
     return true;
 }
@@ -118,9 +129,9 @@ static bool walk_from(walker *w, val v)
 }
 
 /* Takes all nodes out of r and puts back, in order, those that are needed. */
-static bool order_region(graph *g, region *r, list *outer)
+static bool order_region(graph *g, const binders *bs, region *r, list *outer)
 {
-    walker w = { .g = g, .r = r, .outer = outer };
+    walker w = { .g = g, .binders = bs, .r = r, .outer = outer };
     bool ok = true;
 
     for (node *n = r->first; n != NULL; n = n->next) {
@@ -138,15 +149,21 @@ static bool order_region(graph *g, region *r, list *outer)
 void graph_canonical_order(graph *g)
 {
     list outer = { 0 };
+    binders bs;
 
     if (g->m->status != HULL_OK)
         return;
     graph_settle(g);
-    if (order_region(g, g->body, &outer) && outer.n > 0)
+    if (binders_get(&bs, g) != HULL_OK) {
+        ignore(ir_oom(g->m, g->n_values)); /* sticky in the ir */
+        return;
+    }
+    if (order_region(g, &bs, g->body, &outer) && outer.n > 0)
         ir_fail(g->m, fail(HULL_EINTERNAL,
                            "graph '%.*s' uses a value of no "
                            "region around it",
                            STR_ARG(g->name)));
+    binders_fini(&bs);
     mem_free(outer.p);
     g->insert_before = NULL;
     g->insert_in = NULL;

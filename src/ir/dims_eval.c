@@ -334,6 +334,13 @@ static hull_status bind_symbol(dim_env *e, dim sym, int64_t size,
     return HULL_OK;
 }
 
+hull_status dim_assign(dim_env *e, dim sym, int64_t v)
+{
+    if (v == INT64_MIN)
+        return fail(HULL_ESHAPE, "value %" PRId64 " is out of bounds", v);
+    return bind_symbol(e, sym, v, "the value");
+}
+
 static hull_status not_linear(const dim_env *e, dim sym, const char *what)
 {
     const dim_node *n = dim_get(e->m, sym);

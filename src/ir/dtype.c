@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum kind { KIND_NONE, KIND_F, KIND_I, KIND_U, KIND_B, KIND_C };
+enum kind { KIND_NONE, KIND_F, KIND_I, KIND_U, KIND_B, KIND_C, KIND_S };
 
 static const struct dtype_row {
     const char *name;

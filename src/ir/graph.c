@@ -463,10 +463,32 @@ static void count_vals(const graph *g, uint32_t *uses, const val *p, uint32_t n)
         uses[graph_resolve(g, p[i])]++;
 }
 
+/* Value arrays that a walk over binders marks. */
+typedef struct marks {
+    const graph *g;
+    uint32_t *uses;
+    uint8_t *needed;
+} marks;
+
+static void count_binder(void *user, val v)
+{
+    marks *k = user;
+
+    k->uses[graph_resolve(k->g, v)]++;
+}
+
+static void need_binder(void *user, val v)
+{
+    marks *k = user;
+
+    k->needed[graph_resolve(k->g, v)] = 1;
+}
+
 uint32_t *graph_uses(graph *g)
 {
     uint32_t *uses;
     region *b;
+    binders bs;
 
     if (g->m->status != HULL_OK)
         return NULL;
@@ -475,11 +497,17 @@ uint32_t *graph_uses(graph *g)
         ignore(ir_oom(g->m, g->n_values * sizeof(*uses))); /* sticky */
         return NULL;
     }
+    if (binders_get(&bs, g) != HULL_OK) {
+        ir_fail(g->m, HULL_ENOMEM);
+        return NULL;
+    }
     for (node *n = graph_first(g); n != NULL; n = graph_next(g, n)) {
         count_vals(g, uses, n->in, n->n_in);
         for (uint32_t i = 0; (b = node_body_at(n, i)) != NULL; i++)
             count_vals(g, uses, b->results, b->n_results);
+        binders_each(&bs, g, n, count_binder, &(marks){ .g = g, .uses = uses });
     }
+    binders_fini(&bs);
     count_vals(g, uses, g->body->results, g->body->n_results);
     uses[0] = 0;
     return uses;
@@ -500,7 +528,8 @@ static bool is_needed(const uint8_t *needed, const node *n)
 }
 
 /* Backwards, so that all uses of a value were seen before its definition. */
-static void remove_dead_in(graph *g, uint8_t *needed, region *r)
+static void remove_dead_in(graph *g, const binders *bs, uint8_t *needed,
+                           region *r)
 {
     node *prev;
     region *b;
@@ -513,23 +542,28 @@ static void remove_dead_in(graph *g, uint8_t *needed, region *r)
             continue;
         }
         need_vals(g, needed, n->in, n->n_in);
+        binders_each(bs, g, n, need_binder,
+                     &(marks){ .g = g, .needed = needed });
         for (uint32_t i = 0; (b = node_body_at(n, i)) != NULL; i++)
-            remove_dead_in(g, needed, b);
+            remove_dead_in(g, bs, needed, b);
     }
 }
 
 void graph_remove_dead(graph *g)
 {
     uint8_t *needed;
+    binders bs;
 
     if (g->m->status != HULL_OK)
         return;
     needed = mem_calloc(g->n_values, 1);
-    if (needed == NULL) {
+    if (needed == NULL || binders_get(&bs, g) != HULL_OK) {
         ignore(ir_oom(g->m, g->n_values)); /* sticky in the ir */
+        mem_free(needed);
         return;
     }
-    remove_dead_in(g, needed, g->body);
+    remove_dead_in(g, &bs, needed, g->body);
+    binders_fini(&bs);
     mem_free(needed);
 }
 

@@ -124,6 +124,8 @@ void dim_env_clear(dim_env *e);
 hull_status dim_eval(int64_t *out, const dim_env *e, dim d) MUST_CHECK;
 /* The same for attribute values (slice bounds, pads), which may be negative. */
 hull_status dim_eval_value(int64_t *out, const dim_env *e, dim d) MUST_CHECK;
+/* The symbol's value for what follows, whatever it was; its range is checked. */
+hull_status dim_assign(dim_env *e, dim sym, int64_t v) MUST_CHECK;
 /* Requires dim d to be `size`: binds a free symbol (also inside a linear
  * expression of one free symbol, when the solution is an integer), checks
  * range and equality. `what` names the place: "input 'x' dim 0". */
@@ -133,12 +135,14 @@ hull_status dim_bind(dim_env *e, dim d, int64_t size, const char *what)
 /* ---- types --------------------------------------------------------------- */
 
 typedef enum type_kind {
-    TYPE_NONE, TYPE_TENSOR, TYPE_SEQUENCE, TYPE_OPTIONAL
+    TYPE_NONE, TYPE_TENSOR, TYPE_SEQUENCE, TYPE_OPTIONAL,
+    TYPE_UNRANKED            /* a tensor whose rank is known at run time only:
+                              * elements of sequences, results; "f32[*]" */
 } type_kind;
 
 typedef struct type {
     type_kind kind;
-    hull_dtype dtype;        /* tensor */
+    hull_dtype dtype;        /* tensor, unranked */
     uint32_t rank;           /* tensor */
     const dim *dims;         /* tensor: rank dims, in the ir's arena */
     const struct type *elem; /* sequence, optional */
@@ -150,6 +154,7 @@ bool type_agrees(const ir *m, const type *a, const type *b);
 bool type_is_static(const ir *m, const type *t); /* all dims plain sizes */
 dim type_numel(ir *m, const type *t);
 type type_tensor(ir *m, hull_dtype dt, const dim *dims, uint32_t rank);
+type type_unranked(hull_dtype dt);
 type type_sequence(ir *m, const type *elem);
 type type_optional(ir *m, const type *elem);
 type type_copy(ir *to, const ir *from, const type *t);
@@ -218,7 +223,10 @@ enum op_trait {
     OP_GROWS = 32,     /* makes more bytes than it reads: stays in main */
     OP_LEAF = 64,      /* weight, const: no operands */
     OP_CONTROL = 128,  /* has bodies */
-    OP_VARIADIC_OUT = 256
+    OP_VARIADIC_OUT = 256,
+    OP_DYNAMIC = 512,    /* makes its own results, as boxes: their sizes, or
+                          * that they are no tensors, is decided by a run */
+    OP_TEXT = 1024       /* takes string tensors too */
 };
 
 /* One concrete tensor for an eval: dense row-major host memory. A missing
@@ -230,14 +238,23 @@ typedef struct tensor {
     void *data;
 } tensor;
 
+/* A value of a run that owns its memory: ops/box.h. */
+typedef struct box box;
+
 /* What a reference kernel may use. Scratch memory comes from `scratch`. */
 typedef struct eval_ctx {
-    const dim_env *env;
+    dim_env *env;        /* bind writes it, the others read it */
     arena *scratch;
     /* Runs a body (OP_CONTROL): params and results are the body's. */
     hull_status (*run_body)(struct eval_ctx *cx, const region *body,
                             const tensor *params, tensor *results);
     void *user;
+    /* For OP_DYNAMIC alone, in place of in and out: operands (NULL: missing)
+     * and room for a reference to each result. */
+    box *const *boxes;
+    box **made;
+    arena *texts;        /* what hull_string elements point to: to the end of
+                          * the run */
 } eval_ctx;
 
 /* Shape rule: reads operand types, sets result types (value_set_type) and,
@@ -446,6 +463,30 @@ uint32_t graph_n_nodes(const graph *g);
 
 /* Computes numel, n_bytes and, when large, the digest. false: overflow. */
 bool literal_finish(literal *l);
+/* ---- binders.c: symbols that a run gives a value ------------------------- */
+
+/* The bind node of each symbol, by entry of the dim table; of NULL: the graph
+ * has none. Valid while no node is added or removed. */
+typedef struct binders {
+    node **of;
+    uint32_t n;
+} binders;
+hull_status binders_get(binders *out, const graph *g) MUST_CHECK;
+void binders_fini(binders *b);
+/* Calls fn with the result of each bind node whose symbols n's own attributes
+ * mention: n reads that value as if it were an operand. */
+typedef void binder_fn(void *user, val v);
+void binders_each(const binders *b, const graph *g, const node *n,
+                  binder_fn *fn, void *user);
+
+/* A run decides sizes, or there are values that are no tensors of numbers: the
+ * reference interpreter alone runs such nodes. Bodies count. */
+bool node_is_dynamic(const graph *g, const node *n);
+bool graph_is_dynamic(const graph *g); /* a node or a parameter is */
+/* HULL_EUNSUPPORTED when a kernel would meet a size that no shape rule knows.
+ * A frontend puts `shape`, `bind` and `reshape` behind what makes such values. */
+hull_status node_check_sizes(const graph *g, const node *n) MUST_CHECK;
+
 /* Finds or stores a large literal by its digest. */
 const literal *ir_pin(ir *m, const literal *l);
 const literal *ir_pinned(const ir *m, const digest *d); /* NULL when absent */

@@ -3,7 +3,7 @@
  *
  * parse_type.c - dims and types:
  *   type    := ('sequence' | 'optional') '(' type ')'
- *            | dtype '[' [dim (',' dim)*] ']'
+ *            | dtype '[' [dim (',' dim)*] ']' | dtype '[' '*' ']'
  *   dim     := product (('+' | '-') product)*
  *   product := unary (('*' | '/' | '%') unary)*
  *   unary   := '-' unary | int | ident | string | '?' | '(' dim ')'
@@ -134,6 +134,11 @@ static hull_status tensor_type(lexer *x, type *out)
         return lex_wanted(x, "a type");
     TRY(lex_next(x));
     TRY(lex_skip(x, '['));
+    if (lex_is(x, '*')) {
+        TRY(lex_next(x));
+        *out = type_unranked(dt);
+        return lex_skip(x, ']');
+    }
     for (more = !lex_is(x, ']'); more; rank++) {
         if (rank == HULL_MAX_RANK)
             return lex_fail(x, "rank is more than %d", HULL_MAX_RANK);

@@ -41,6 +41,11 @@ static bool match(const ir *m, const type *a, const type *b, bool loose)
         a = a->elem;
         b = b->elem;
     }
+    if (a->kind == TYPE_UNRANKED || b->kind == TYPE_UNRANKED)
+        return (a->kind == b->kind ||
+                (loose && (a->kind == TYPE_TENSOR ||
+                           b->kind == TYPE_TENSOR))) &&
+               a->dtype == b->dtype;
     if (a->kind != b->kind)
         return false;
     if (a->kind != TYPE_TENSOR)
@@ -122,6 +127,11 @@ static type wrap(ir *m, type_kind kind, const type *elem)
     return t;
 }
 
+type type_unranked(hull_dtype dt)
+{
+    return (type){ .kind = TYPE_UNRANKED, .dtype = dt };
+}
+
 type type_sequence(ir *m, const type *elem)
 {
     return wrap(m, TYPE_SEQUENCE, elem);
@@ -137,7 +147,7 @@ type type_copy(ir *to, const ir *from, const type *t)
     dim dims[HULL_MAX_RANK];
     type elem;
 
-    if (t->kind == TYPE_NONE)
+    if (t->kind == TYPE_NONE || t->kind == TYPE_UNRANKED)
         return *t;
     if (t->kind != TYPE_TENSOR) {
         elem = type_copy(to, from, t->elem);
@@ -159,6 +169,9 @@ void type_print_with(buf *b, const ir *m, const type *t, dim_sym_fn *fn,
     }
     if (t->kind == TYPE_NONE) {
         buf_puts(b, "none");
+    } else if (t->kind == TYPE_UNRANKED) {
+        buf_puts(b, hull_dtype_name(t->dtype));
+        buf_puts(b, "[*]");
     } else {
         buf_puts(b, hull_dtype_name(t->dtype));
         buf_putc(b, '[');

@@ -20,6 +20,8 @@ typedef struct checker {
     uint32_t n;       /* problems found; more than MAX_PROBLEMS: cut */
     uint8_t *defined; /* per value: 1 = its definition was passed */
     strmap holes;
+    binders binders;
+    const region *here; /* of the node whose symbols are looked at */
     const node *at;  /* NULL: not at a node */
     bool structural; /* types cannot be checked any more */
     hull_status st;  /* not OK: no memory */
@@ -99,7 +101,7 @@ static void check_type(checker *c, val v, const char *what, uint32_t i)
     for (; t->kind == TYPE_SEQUENCE || t->kind == TYPE_OPTIONAL; t = t->elem)
         if (t->elem == NULL)
             break;
-    if (t->kind != TYPE_TENSOR) {
+    if (t->kind != TYPE_TENSOR && t->kind != TYPE_UNRANKED) {
         problem(c, "%s %u has no type", what, i);
         return;
     }
@@ -211,6 +213,28 @@ static void check_hole(checker *c, const node *n)
         c->st = strmap_set(&c->holes, name, 0);
 }
 
+/* Every symbol is one, and has one binder: this one. */
+static void check_bind(checker *c, const node *n)
+{
+    const attr *a = node_attr(n, "symbols");
+
+    for (uint32_t i = 0; i < a->u.dims.n; i++) {
+        dim d = a->u.dims.p[i];
+
+        if (!dim_is_symbol(c->g->m, d))
+            problem(c, "entry %u of 'symbols' is no symbol", i);
+        else if (c->binders.of[-2 - d] != n)
+            problem(c, "symbol %u is bound twice", i);
+    }
+}
+
+static void check_binder(void *user, val v)
+{
+    checker *c = user;
+
+    check_use(c, v, c->here, "symbol", 0);
+}
+
 static void check_region(checker *c, const region *r, uint32_t depth);
 
 static void check_node(checker *c, node *n, const region *r, uint32_t depth)
@@ -235,8 +259,13 @@ static void check_node(checker *c, node *n, const region *r, uint32_t depth)
         if (n->in[i] != 0)
             check_use(c, n->in[i], r, "operand", i);
     check_attrs(c, n, info);
+    c->here = r;
+    if (!c->structural)
+        binders_each(&c->binders, c->g, n, check_binder, c);
     if (n->op == OP_weight)
         check_hole(c, n);
+    if (n->op == OP_bind && !c->structural)
+        check_bind(c, n);
     for (uint32_t i = 0; (b = node_body_at(n, i)) != NULL; i++)
         check_region(c, b, depth + 1);
     c->at = n;
@@ -398,7 +427,10 @@ hull_status graph_verify(graph *g)
     c.defined = mem_calloc(g->n_values, 1);
     if (c.defined == NULL)
         return fail_oom(g->n_values);
-    check_region(&c, g->body, 0);
+    c.st = binders_get(&c.binders, g);
+    if (c.st == HULL_OK)
+        check_region(&c, g->body, 0);
+    binders_fini(&c.binders);
     c.at = NULL;
     if (!c.structural && c.st == HULL_OK)
         check_states(&c);

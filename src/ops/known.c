@@ -291,6 +291,20 @@ static bool leaf_dims(follow *f)
     return copy(f, (known){a->u.dims.p, a->u.dims.n});
 }
 
+static bool shape(follow *f)
+{
+    const type *t = graph_type(f->g, f->n->in[0]);
+
+    return copy(f, (known){t->dims, t->rank});
+}
+
+static bool symbols(follow *f)
+{
+    const attr *a = node_attr(f->n, "symbols");
+
+    return copy(f, (known){a->u.dims.p, a->u.dims.n});
+}
+
 static bool leaf_iota(follow *f)
 {
     for (uint32_t i = 0; i < f->n_out; i++)
@@ -413,6 +427,10 @@ static bool follow_node(follow *f)
         return leaf_dims(f);
     case OP_iota:
         return leaf_iota(f);
+    case OP_shape:
+        return shape(f);
+    case OP_bind:
+        return symbols(f);
     case OP_cast:
         return cast(f);
     case OP_neg:

@@ -154,12 +154,41 @@ int attr_index(op_code op, str name)
     return -1;
 }
 
+/* A kernel that is not made for strings would compute with pointers. */
+static hull_status refuse_texts(const graph *g, const node *n,
+                                const op_info *info)
+{
+    char what[128];
+
+    if ((info->traits & OP_TEXT) != 0)
+        return HULL_OK;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const type *t = n->in[i] != 0 ? graph_type(g, n->in[i]) : NULL;
+
+        if (t != NULL && t->dtype == HULL_STRING)
+            return fail(HULL_EUNSUPPORTED, "%s: operand %u holds strings",
+                        node_what(n, what), i);
+    }
+    for (uint32_t i = 0; i < info->n_attrs; i++) {
+        const attr *a = &n->attrs[i];
+        attr_kind kind = info->attrs[i].kind;
+
+        if (a->set && ((kind == ATTR_DTYPE && a->u.dt == HULL_STRING) ||
+                       (kind == ATTR_TENSOR && a->u.t != NULL &&
+                        a->u.t->dtype == HULL_STRING)))
+            return fail(HULL_EUNSUPPORTED, "%s: attribute '%s' is string",
+                        node_what(n, what), info->attrs[i].name);
+    }
+    return HULL_OK;
+}
+
 hull_status op_infer(graph *g, node *n)
 {
     const op_info *info = op_get(n->op);
 
     if (!info->infer)
         return fail(HULL_EINTERNAL, "op code %d has no shape rule", (int)n->op);
+    TRY(refuse_texts(g, n, info));
     TRY(info->infer(g, n));
     infer_known(g, n);
     return HULL_OK;

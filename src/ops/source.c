@@ -51,8 +51,9 @@ hull_status source_infer(graph *g, node *n)
     case OP_iota:
         return iota_infer(g, n);
     default:
-        if (graph_type(g, n->out[0])->kind != TYPE_TENSOR)
-            return fail(HULL_ESHAPE, "%s declares no tensor type",
+        if (graph_type(g, n->out[0])->kind != TYPE_TENSOR ||
+            graph_type(g, n->out[0])->dtype == HULL_STRING)
+            return fail(HULL_ESHAPE, "%s declares no tensor of numbers",
                         node_what(n, what));
         return HULL_OK;
     }

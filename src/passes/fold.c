@@ -78,7 +78,7 @@ static hull_status fold_node(graph *g, node *n, arena *scratch)
     const op_info *info = op_get(n->op);
     tensor in[16], out[FOLD_MAX_OUT];
     dim_env env = {0};
-    eval_ctx cx = {&env, scratch, NULL, NULL};
+    eval_ctx cx = {.env = &env, .scratch = scratch};
     hull_status st;
 
     if ((info->traits & OP_PURE) == 0 || n->op == OP_const ||

@@ -234,15 +234,15 @@ hull_status module_load(module **out, const char *path, weights *linked,
                         cache *c, const options *o)
 {
     hull_status st = HULL_OK;
-    container *box = NULL;
+    container *sections = NULL;
     file f = {.fd = -1};
 
     *out = NULL;
     TRY(file_map(&f, path));
-    TRY_OUT(container_open(&box, (bytes){f.p, f.size}, UINT64_MAX));
-    st = load(out, box, &f, linked, c, o);
+    TRY_OUT(container_open(&sections, (bytes){f.p, f.size}, UINT64_MAX));
+    st = load(out, sections, &f, linked, c, o);
 out:
-    container_free(box);
+    container_free(sections);
     file_close(&f);
     return st;
 }

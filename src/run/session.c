@@ -9,7 +9,11 @@
  * Buffers that a model mutates are parameters and results after the user's: a
  * session keeps their values between runs, starts from the checkpoint's, and
  * holds its weight set until reset, so that a sequence is never a mix of two.
+ *
+ * A dynamic block (graph_is_dynamic) has no plan and no places for its results:
+ * they are boxes, kept until the next run, and nothing but main reads them.
  */
+#include "run/boxes.h"
 #include "run/module.h"
 
 #include <inttypes.h>
@@ -26,7 +30,10 @@ typedef struct cell {
 } cell;
 
 typedef struct call_layout {
-    program_plan *plan;
+    program_plan *plan;      /* NULL: a dynamic block */
+    bool dynamic;
+    shape *shapes;           /* of a dynamic block's parameters */
+    box **boxes, **made;     /* likewise: parameters that are boxed, results */
     place *params, *results; /* filled in anew for each run */
     uint64_t scratch_off, scratch;
 } call_layout;
@@ -54,6 +61,10 @@ struct hull_session {
     shape *output_shapes;
     dim_env env;
     uint64_t clock, version;
+    bool *boxed;         /* per value of main: no plain tensor */
+    box **boxes;         /* per value of main: inputs and results that are no
+                          * plain tensors, of the last run */
+    arena texts, views;  /* what they point to; what outputs point to */
     hull_tensor *inputs; /* the user's, then the states */
     shape *state_shapes; /* per state; their data is inputs[..].data */
     weight_set *held;    /* with states: the set they started from */
@@ -130,6 +141,42 @@ hull_status session_reset(session *s)
     return HULL_OK;
 }
 
+/* ---- boxes --------------------------------------------------------------- */
+
+/* The block that a call node runs: callee "b<i>". */
+static uint32_t block_of(const node *call)
+{
+    str callee = attr_str(call, "callee");
+    uint64_t i = 0;
+
+    ignore(str_to_u64(&i, (str){callee.p + 1, callee.n - 1}) ? HULL_OK
+                                                             : HULL_EINTERNAL);
+    return (uint32_t)i; /* checked when the plan was made or read */
+}
+
+static bool is_boxed(const module *m, val v)
+{
+    const graph *g = m->plan->main;
+    const node *def = graph_def(g, v);
+
+    if (def == NULL)
+        return type_is_boxed(graph_type(g, v));
+    return graph_is_dynamic(m->plan->blocks[block_of(def)].e->main);
+}
+
+static hull_status find_boxed(session *s)
+{
+    uint32_t n = s->m->plan->main->n_values;
+
+    s->boxed = mem_calloc(n, sizeof *s->boxed);
+    s->boxes = mem_calloc(n, sizeof(*s->boxes));
+    if (s->boxed == NULL || s->boxes == NULL)
+        return fail_oom(n * sizeof(*s->boxes));
+    for (uint32_t v = 1; v < n; v++)
+        s->boxed[v] = is_boxed(s->m, v);
+    return HULL_OK;
+}
+
 /* ---- new and free -------------------------------------------------------- */
 
 hull_status session_new(session **out, module *m, const options *o)
@@ -153,6 +200,7 @@ hull_status session_new(session **out, module *m, const options *o)
         s->outputs == NULL || s->output_bytes == NULL ||
         s->output_shapes == NULL)
         TRY_OUT(fail_oom(n_out * sizeof *s->output_shapes));
+    TRY_OUT(find_boxed(s));
     TRY_OUT(new_states(s));
     TRY_OUT(dim_env_init(&s->env, m->plan->m));
     for (uint32_t i = 0; i < n_dev; i++)
@@ -176,10 +224,27 @@ static void layout_free(const session *s, layout *l)
     mem_free(l);
 }
 
+/* Lets go of what the last run made. */
+static void drop_boxes(session *s)
+{
+    for (uint32_t v = 0; v < s->m->plan->main->n_values; v++) {
+        box_unref(s->boxes[v]);
+        s->boxes[v] = NULL;
+    }
+    arena_reset(&s->texts);
+    arena_reset(&s->views);
+}
+
 void session_free(session *s)
 {
     if (s == NULL)
         return;
+    if (s->boxes != NULL)
+        drop_boxes(s);
+    mem_free(s->boxes);
+    mem_free(s->boxed);
+    arena_fini(&s->texts);
+    arena_fini(&s->views);
     for (uint32_t i = 0; i < s->n_layouts; i++)
         layout_free(s, s->layouts[i]);
     for (uint32_t i = 0; i < s->m->devices.n; i++) {
@@ -214,6 +279,13 @@ static hull_status check_input(session *s, uint32_t i, const hull_tensor *t)
     const type *want = graph_type(p->main, p->main->body->params[i]);
     str name = p->inputs[i];
 
+    if (type_is_boxed(want)) {
+        char what[256];
+
+        snprintf(what, sizeof what, "input '%.*s'", STR_ARG(name));
+        return box_of_input(&s->boxes[p->main->body->params[i]], p->m, want,
+                            t, what);
+    }
     if (t->dtype != (int32_t)want->dtype)
         return fail(HULL_ESHAPE, "input '%.*s' is %s, wanted %s",
                     STR_ARG(name), hull_dtype_name((hull_dtype)t->dtype),
@@ -238,7 +310,7 @@ static hull_status bind_input(session *s, uint32_t i, const hull_tensor *t,
     const plan *p = s->m->plan;
     const type *want = graph_type(p->main, p->main->body->params[i]);
 
-    for (uint32_t k = 0; k < want->rank; k++) {
+    for (uint32_t k = 0; want->kind == TYPE_TENSOR && k < want->rank; k++) {
         char what[256];
 
         if (dim_is_symbol(p->m, want->dims[k]) != symbols)
@@ -269,9 +341,11 @@ static hull_status check_inputs(session *s, const hull_tensor *inputs,
                     "%u", n_inputs, n_outputs, plan_n_inputs(p),
                     plan_n_outputs(p));
     dim_env_clear(&s->env);
+    drop_boxes(s);
     for (uint32_t i = 0; i < n_inputs; i++) {
         TRY(check_input(s, i, &inputs[i]));
-        if (inputs[i].data == NULL && has_elements(&inputs[i]))
+        if (inputs[i].data == NULL && inputs[i].dtype != HULL_NONE &&
+            has_elements(&inputs[i]))
             return fail(HULL_EINVAL, "input '%.*s' has no data",
                         STR_ARG(p->inputs[i]));
         s->inputs[i] = inputs[i];
@@ -318,11 +392,11 @@ static hull_status cell_bytes(cell *c, const graph *g, val v)
 }
 
 /* Room for value v on device d, for the whole run. */
-static hull_status want_place(layout *l, val v, uint32_t d)
+static hull_status want_place(const session *s, layout *l, val v, uint32_t d)
 {
     cell *c = &l->cells[v];
 
-    if (c->off[d] != UINT64_MAX)
+    if (c->off[d] != UINT64_MAX || s->boxed[v])
         return HULL_OK;
     c->off[d] = l->slab_bytes[d];
     if (c->size > UINT64_MAX / 4)
@@ -341,17 +415,6 @@ static uint32_t device_index(const module *m, uint32_t block)
     return i;
 }
 
-/* The block that a call node runs: callee "b<i>". */
-static uint32_t block_of(const node *call)
-{
-    str callee = attr_str(call, "callee");
-    uint64_t i = 0;
-
-    ignore(str_to_u64(&i, (str){callee.p + 1, callee.n - 1}) ? HULL_OK
-                                                             : HULL_EINTERNAL);
-    return (uint32_t)i; /* checked when the plan was made or read */
-}
-
 static hull_status layout_call(session *s, layout *l, const node *call)
 {
     uint32_t b = block_of(call), d = device_index(s->m, b);
@@ -362,29 +425,35 @@ static hull_status layout_call(session *s, layout *l, const node *call)
     shape *shapes = arena_array(&l->a, n_params, sizeof *shapes);
     shape *results = arena_array(&l->a, call->n_out, sizeof *results);
 
+    cl->dynamic = call->n_out > 0 && s->boxed[call->out[0]];
+    cl->shapes = shapes;
+    cl->boxes = arena_array(&l->a, n_params, sizeof(*cl->boxes));
+    cl->made = arena_array(&l->a, call->n_out, sizeof(*cl->made));
     cl->params = arena_array(&l->a, n_params, sizeof *cl->params);
     cl->results = arena_array(&l->a, call->n_out, sizeof *cl->results);
     if (shapes == NULL || results == NULL || cl->params == NULL ||
-        cl->results == NULL)
+        cl->results == NULL || cl->boxes == NULL || cl->made == NULL)
         return fail_oom(n_params * sizeof *shapes);
     for (uint32_t i = 0; i < n_params; i++) {
         const type *t = graph_type(prog, prog->body->params[i]);
 
         if (i < call->n_in) {
             shapes[i] = l->cells[call->in[i]].shape;
-            TRY(want_place(l, call->in[i], d));
+            TRY(want_place(s, l, call->in[i], d));
             continue;
         }
         shapes[i].rank = t->rank; /* a slot */
         if (t->rank > 0)
             memcpy(shapes[i].dims, t->dims, t->rank * sizeof *t->dims);
     }
+    if (cl->dynamic)
+        return HULL_OK;
     TRY(be->program_plan(&cl->plan, s->m->mains[b], shapes, n_params, results,
                          &cl->scratch));
     for (uint32_t i = 0; i < call->n_out; i++) {
         l->cells[call->out[i]].shape = results[i];
         TRY(cell_bytes(&l->cells[call->out[i]], main, call->out[i]));
-        TRY(want_place(l, call->out[i], d));
+        TRY(want_place(s, l, call->out[i], d));
     }
     cl->scratch_off = 0;
     return HULL_OK;
@@ -449,7 +518,8 @@ static hull_status make_layout(layout **out, session *s,
             memcpy(l->inputs[i].dims, inputs[i].shape,
                    (size_t)inputs[i].rank * sizeof *inputs[i].shape);
         c->shape = l->inputs[i];
-        TRY_OUT(cell_bytes(c, g, g->body->params[i]));
+        if (!s->boxed[g->body->params[i]])
+            TRY_OUT(cell_bytes(c, g, g->body->params[i]));
     }
     for (const node *call = g->body->first; call != NULL; call = call->next)
         TRY_OUT(layout_call(s, l, call));
@@ -457,7 +527,7 @@ static hull_status make_layout(layout **out, session *s,
         val v = g->body->results[i];
 
         if (graph_def(g, v) == NULL) /* an input handed through */
-            TRY_OUT(want_place(l, v, s->m->devices.n - 1));
+            TRY_OUT(want_place(s, l, v, s->m->devices.n - 1));
     }
     place_scratch(s, l);
     *out = l;
@@ -567,7 +637,7 @@ static hull_status upload_inputs(session *s, layout *l,
             const backend *be = s->m->devices.d[d]->be;
 
             c->valid[d] = false;
-            if (c->off[d] == UINT64_MAX)
+            if (c->off[d] == UINT64_MAX) /* read by no call of d, or boxed */
                 continue;
             if (inputs[i].strides != NULL && c->size > 0) {
                 densify(s->staging, &inputs[i]);
@@ -603,6 +673,25 @@ static hull_status bring(session *s, layout *l, val v, uint32_t d)
     return HULL_OK;
 }
 
+/* A dynamic block: its results are boxes of the session. */
+static hull_status run_boxes(session *s, const call_layout *cl, uint32_t b,
+                             uint32_t d, const node *call)
+{
+    const backend *be = s->m->devices.d[d]->be;
+
+    if (be->program_run_boxes == NULL)
+        return fail(HULL_EINTERNAL, "block %u of backend %s is dynamic", b,
+                    be->name);
+    for (uint32_t i = 0; i < call->n_in; i++)
+        cl->boxes[i] = s->boxes[call->in[i]];
+    TRY(be->stream_sync(s->streams[d]));
+    TRY(be->program_run_boxes(s->streams[d], s->m->mains[b], cl->shapes,
+                              cl->params, cl->boxes, cl->made, &s->texts));
+    for (uint32_t i = 0; i < call->n_out; i++)
+        s->boxes[call->out[i]] = cl->made[i];
+    return HULL_OK;
+}
+
 static hull_status run_call(session *s, layout *l, const weight_set *set,
                             const node *call)
 {
@@ -616,9 +705,13 @@ static hull_status run_call(session *s, layout *l, const weight_set *set,
             cl->params[i] = set->block_slots[b][i - call->n_in];
             continue;
         }
+        if (s->boxed[call->in[i]])
+            continue;
         TRY(bring(s, l, call->in[i], d));
         cl->params[i] = cell_place(s, l, call->in[i], d);
     }
+    if (cl->dynamic)
+        return run_boxes(s, cl, b, d, call);
     for (uint32_t i = 0; i < call->n_out; i++) {
         for (uint32_t k = 0; k < s->m->devices.n; k++)
             l->cells[call->out[i]].valid[k] = k == d;
@@ -637,7 +730,7 @@ static hull_status check_output(const session *s, const layout *l, uint32_t i,
     val v = p->main->body->results[i];
     const cell *c = &l->cells[v];
 
-    if (out->data == NULL)
+    if (out->data == NULL || s->boxed[v]) /* a box tells after the run */
         return HULL_OK;
     if (out->device != 0)
         return fail(HULL_EUNSUPPORTED, "output '%.*s' is on device %d; only "
@@ -692,12 +785,38 @@ static hull_status download_value(session *s, const layout *l, val v,
     return fail(HULL_EINTERNAL, "value %u is on no device", v);
 }
 
+/* Output i is a box: copied to the caller's memory, or lent. An input handed
+ * through is copied, the caller's memory is his. */
+static hull_status give_box(session *s, uint32_t i, hull_tensor *out)
+{
+    const plan *p = s->m->plan;
+    val v = p->main->body->results[i];
+    char what[256];
+
+    if (graph_def(p->main, v) == NULL) {
+        box *own = box_own(s->boxes[v], &s->texts);
+
+        if (own == NULL)
+            return HULL_ENOMEM;
+        box_unref(s->boxes[v]);
+        s->boxes[v] = own;
+    }
+    if (out->data == NULL)
+        return box_view(out, s->boxes[v], &s->views);
+    snprintf(what, sizeof what, "output '%.*s'", STR_ARG(p->outputs[i]));
+    return box_copy(out, s->boxes[v], what);
+}
+
 static hull_status download_outputs(session *s, const layout *l,
                                     hull_tensor *outputs, size_t n)
 {
     const graph *g = s->m->plan->main;
 
     for (uint32_t i = 0; i < n; i++) {
+        if (s->boxes[g->body->results[i]] != NULL) {
+            TRY(give_box(s, i, &outputs[i]));
+            continue;
+        }
         TRY(output_memory(s, l, i, &outputs[i]));
         TRY(download_value(s, l, g->body->results[i], outputs[i].data));
     }
@@ -709,9 +828,15 @@ static hull_status download_states(session *s, const layout *l)
 {
     const graph *g = s->m->plan->main;
 
-    for (uint32_t i = 0; i < n_states(s); i++)
-        TRY(download_value(s, l, g->body->results[g->states[i].result],
-                           s->inputs[g->states[i].param].data));
+    for (uint32_t i = 0; i < n_states(s); i++) {
+        val v = g->body->results[g->states[i].result];
+        const hull_tensor *to = &s->inputs[g->states[i].param];
+
+        if (s->boxes[v] != NULL)
+            TRY(box_copy(to, s->boxes[v], "a state"));
+        else
+            TRY(download_value(s, l, v, to->data));
+    }
     return HULL_OK;
 }
 

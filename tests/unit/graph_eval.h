@@ -125,7 +125,10 @@ static hull_status graph_run_eval(graph_run *r, const graph *g,
     r->vals = arena_array(&r->a, g->n_values, sizeof *r->vals);
     if (!r->vals)
         return fail_oom(1);
-    r->cx = (eval_ctx){&r->env, &r->a, run_body, r};
+    r->cx = (eval_ctx){.env = &r->env,
+                       .scratch = &r->a,
+                       .run_body = run_body,
+                       .user = r};
     for (uint32_t i = 0; i < g->body->n_params; i++) {
         const type *t = graph_type(g, g->body->params[i]);
 

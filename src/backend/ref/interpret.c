@@ -386,7 +386,10 @@ static hull_status run_node(frame *f, const node *n)
     const op_info *info = op_get(n->op);
     tensor *in = f->pl->in + (size_t)f->depth * (f->p->max_in + 1);
     tensor *out = f->pl->out + (size_t)f->depth * (f->p->max_out + 1);
-    eval_ctx cx = {&f->pl->env, &f->pl->scratch, run_body, f};
+    eval_ctx cx = {.env = &f->pl->env,
+                   .scratch = &f->pl->scratch,
+                   .run_body = run_body,
+                   .user = f};
 
     if (is_literal(n))
         return HULL_OK;

@@ -6,6 +6,7 @@
  * always runs. It is the oracle for the others and the skeleton to copy.
  */
 #include "backend/backend.h"
+#include "ops/box.h"
 
 #include <string.h>
 
@@ -25,7 +26,9 @@ struct stream {
 struct program {
     device *d;
     uint32_t n_params, n_results;
+    const graph *g;
     host_program *host;
+    dynamic_program *dynamic; /* in its place, where a run decides sizes */
 };
 
 struct program_plan {
@@ -176,6 +179,7 @@ static void ref_program_free(program *p)
     if (p == NULL)
         return;
     host_program_free(p->host);
+    dynamic_program_free(p->dynamic);
     mem_free(p);
 }
 
@@ -190,7 +194,11 @@ static hull_status ref_program_load(program **out, device *d, const graph *g)
     p->d = d;
     p->n_params = g->body->n_params;
     p->n_results = g->body->n_results;
-    TRY_OUT(host_program_load(&p->host, g));
+    p->g = g;
+    if (graph_is_dynamic(g))
+        TRY_OUT(dynamic_program_load(&p->dynamic, g));
+    else
+        TRY_OUT(host_program_load(&p->host, g));
     *out = p;
     p = NULL;
 out:
@@ -216,6 +224,8 @@ static hull_status ref_program_plan(program_plan **out, const program *p,
     *out = NULL;
     if (pl == NULL)
         return fail_oom(sizeof *pl);
+    if (p->host == NULL)
+        TRY_OUT(fail(HULL_EINTERNAL, "a program without a plan is planned"));
     TRY_OUT(host_program_plan(&pl->host, p->host, params, n_params, results,
                               scratch));
     *out = pl;
@@ -241,6 +251,46 @@ static hull_status ref_program_run(stream *s, const program *p,
                             place_memory(scratch));
 }
 
+static hull_status wrap_place(box **out, const program *p, uint32_t i,
+                              const shape *sh, place at)
+{
+    const type *ty = graph_type(p->g, p->g->body->params[i]);
+    tensor t = {.dtype = ty->dtype, .rank = sh->rank,
+                .data = place_memory(at)};
+
+    memcpy(t.shape, sh->dims, sizeof t.shape);
+    *out = box_borrow(&t);
+    return *out != NULL ? HULL_OK : HULL_ENOMEM;
+}
+
+static hull_status ref_program_run_boxes(stream *s, const program *p,
+                                         const shape *shapes,
+                                         const place *params,
+                                         box *const *boxes, box **results,
+                                         arena *texts)
+{
+    box **all = mem_calloc(p->n_params + 1u, sizeof(*all));
+    hull_status st = HULL_OK;
+
+    (void)s;
+    if (all == NULL)
+        return fail_oom(p->n_params * sizeof(*all));
+    if (p->dynamic == NULL)
+        TRY_OUT(fail(HULL_EINTERNAL, "a planned program is run without one"));
+    for (uint32_t i = 0; i < p->n_params; i++) {
+        if (boxes[i] != NULL)
+            all[i] = box_ref(boxes[i]);
+        else
+            TRY_OUT(wrap_place(&all[i], p, i, &shapes[i], params[i]));
+    }
+    st = dynamic_program_run(p->dynamic, all, results, texts);
+out:
+    for (uint32_t i = 0; i < p->n_params; i++)
+        box_unref(all[i]);
+    mem_free(all);
+    return st;
+}
+
 const backend backend_ref = {
     .name = "ref",
     .reads_host = true,
@@ -263,4 +313,5 @@ const backend backend_ref = {
     .program_plan = ref_program_plan,
     .plan_free = ref_plan_free,
     .program_run = ref_program_run,
+    .program_run_boxes = ref_program_run_boxes,
 };
