@@ -332,6 +332,21 @@ void aten_lerp(aten_call *c)
     ret(c, binary(c, OP_add, a, d));
 }
 
+/* (equation, tensors, path) */
+void aten_einsum(aten_call *c)
+{
+    const aten_value *x = &c->args[1];
+    str equation = arg_str(c, 0);
+    val v = 0;
+
+    if (x->kind != ATEN_TENSORS || x->n == 0)
+        call_fail(c, HULL_EFORMAT, "no operands");
+    if (c->st == HULL_OK)
+        c->st = note(lower_einsum(c->f, equation, x->vals, x->n, &v),
+                     "aten.einsum");
+    ret(c, v);
+}
+
 void aten_identity(aten_call *c)
 {
     c->may_copy = c->row->param != 0;

@@ -76,8 +76,8 @@ static val layer(aten_call *c, const stack *s, uint32_t at, val x,
     node_str(c->g, n, "direction", str_of(s->both ? "both" : "forward"));
     if (s->op == OP_gru)
         node_bool(c->g, n, "reset_after", true);
-    if (s->op == OP_rnn)
-        node_str(c->g, n, "act", str_of(c->row->param == 2 ? "relu" : "tanh"));
+    if (s->op == OP_rnn && c->row->param == 2)
+        node_str(c->g, n, "acts", str_of(s->both ? "relu relu" : "relu"));
     val y = node_add(c->g, n);
     if (!y)
         return 0;

@@ -21,7 +21,7 @@ onnx_lower_fn onnx_binary_old;  /* (op) before opset 7 */
 onnx_lower_fn onnx_prelu_old;
 onnx_lower_fn onnx_variadic;    /* (op); add, and reduce_mean for Mean */
 onnx_lower_fn onnx_where, onnx_cast, onnx_cast_like, onnx_identity;
-onnx_lower_fn onnx_bitcast;
+onnx_lower_fn onnx_bitcast, onnx_einsum;
 onnx_lower_fn onnx_dropout;
 
 /* onnx_reduce.c */
@@ -32,7 +32,7 @@ onnx_lower_fn onnx_arg;          /* (op) */
 onnx_lower_fn onnx_cumsum;
 onnx_lower_fn onnx_softmax_old, onnx_softmax; /* (op) */
 onnx_lower_fn onnx_hardmax;
-onnx_lower_fn onnx_matmul, onnx_gemm, onnx_matmul_integer, onnx_einsum;
+onnx_lower_fn onnx_matmul, onnx_gemm, onnx_matmul_integer;
 
 /* onnx_shape.c */
 onnx_lower_fn onnx_constant, onnx_shape, onnx_size, onnx_reshape;

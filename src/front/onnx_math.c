@@ -468,6 +468,19 @@ hull_status onnx_cast_like(onnx_call *c)
     return t ? cast_to(c, t->dtype) : ir_status(c->m);
 }
 
+hull_status onnx_einsum(onnx_call *c)
+{
+    str equation = onnx_str(c, "equation", "");
+
+    for (uint32_t i = 0; i < c->n_in; i++) {
+        const type *t = onnx_type(c, c->in[i]);
+
+        if (t && t->rank >= 2)
+            front_is_parameter(c->f, c->in[i]);
+    }
+    return lower_einsum(c->f, equation, c->in, c->n_in, &c->out[0]);
+}
+
 /* Inference: x itself, and a mask of true. */
 hull_status onnx_dropout(onnx_call *c)
 {

@@ -8,7 +8,7 @@
 #define WINDOW "auto_pad kernel_shape pads strides dilations "
 #define RECURRENT                                                      \
     "activations activation_alpha activation_beta clip direction "     \
-    "hidden_size layout "
+    "hidden_size "
 
 #define ONNX(op, since, until, lower, arg, in_min, in_max, attrs) \
     {op, since, until, lower, arg, in_min, in_max, attrs},

@@ -7,7 +7,7 @@
  *   h0, c0 [d,b,h]  lengths [b]  ->  y [t,d,b,h]  hn, cn [d,b,h]
  *
  * Beyond a sequence's length y is 0 and the states stand still; the reverse
- * direction starts at its last element.
+ * direction starts at its last element. The functions of the gates are a table.
  */
 #include "ops/data.h"
 
@@ -18,14 +18,33 @@
 typedef struct cell_kind {
     op_code op;
     int64_t gates;
-    uint32_t c0, lengths; /* operand places; 0: has none */
+    uint32_t c0, lengths, peep; /* operand places; 0: has none */
+    uint32_t acts;              /* functions per direction */
 } cell_kind;
+
+#define ACTS_MAX 3
+
+typedef enum act_kind {
+    ACT_SIGMOID, ACT_TANH, ACT_RELU, ACT_AFFINE, ACT_LEAKY, ACT_THRESHOLD,
+    ACT_SCALED_TANH, ACT_HARD_SIGMOID, ACT_ELU, ACT_SOFTSIGN, ACT_SOFTPLUS
+} act_kind;
+
+static const char *const act_names[] = {
+    "sigmoid", "tanh", "relu", "affine", "leaky_relu", "thresholded_relu",
+    "scaled_tanh", "hard_sigmoid", "elu", "softsign", "softplus"};
+
+typedef struct act {
+    act_kind kind;
+    double alpha, beta;
+} act;
 
 static cell_kind kind_of(const node *n)
 {
     if (n->op == OP_lstm)
-        return (cell_kind){ OP_lstm, 4, 5, 6 };
-    return (cell_kind){ n->op, n->op == OP_gru ? 3 : 1, 0, 5 };
+        return (cell_kind){ OP_lstm, 4, 5, 6, 7, 3 };
+    if (n->op == OP_gru)
+        return (cell_kind){ OP_gru, 3, 0, 5, 0, 2 };
+    return (cell_kind){ OP_rnn, 1, 0, 5, 0, 1 };
 }
 
 /* 1 or 2; 0: no such direction. */
@@ -38,10 +57,49 @@ static int64_t directions(const node *n)
     return str_is(d, "forward") || str_is(d, "reverse");
 }
 
+/* The functions of all directions. */
+static hull_status acts_read(act out[2 * ACTS_MAX], const node *n)
+{
+    const attr *alpha = node_attr(n, "alpha"), *beta = node_attr(n, "beta");
+    cell_kind kind = kind_of(n);
+    uint32_t count = (uint32_t)directions(n) * kind.acts;
+    str rest = attr_str(n, "acts");
+    bool given = rest.n > 0;
+    char what[128];
+
+    for (uint32_t i = 0; i < count; i++)
+        out[i].kind = kind.op != OP_rnn && i % kind.acts == 0 ? ACT_SIGMOID
+                                                              : ACT_TANH;
+    if ((alpha->set && alpha->u.floats.n != count) ||
+        (beta->set && beta->u.floats.n != count))
+        return fail(HULL_EINVAL, "%s: want %u of alpha and of beta",
+                    node_what(n, what), count);
+    for (uint32_t i = 0; i < count; i++) {
+        str name = given ? str_split(rest, ' ', &rest) : rest;
+        bool known = !given;
+
+        out[i].alpha = alpha->set ? alpha->u.floats.p[i] : 1.0;
+        out[i].beta = beta->set ? beta->u.floats.p[i] : 0.0;
+        for (uint32_t k = 0; !known && k < COUNT_OF(act_names); k++)
+            if (str_is(name, act_names[k])) {
+                out[i].kind = (act_kind)k;
+                known = true;
+            }
+        if (!known)
+            return fail(HULL_EUNSUPPORTED, "%s: act '%.*s' is not known",
+                        node_what(n, what), STR_ARG(name));
+    }
+    if (rest.n > 0)
+        return fail(HULL_EINVAL, "%s: more than %u acts", node_what(n, what),
+                    count);
+    return HULL_OK;
+}
+
 static hull_status attrs_infer(const node *n)
 {
     char what[128];
     int64_t hidden = attr_int(n, "hidden");
+    act acts[2 * ACTS_MAX];
 
     if (hidden < 1 || hidden > INT32_MAX)
         return fail(HULL_ESHAPE, "%s: hidden is %" PRId64 ", want 1 or more",
@@ -50,11 +108,10 @@ static hull_status attrs_infer(const node *n)
         return fail(HULL_EINVAL,
                     "%s: direction '%.*s', want forward, reverse or both",
                     node_what(n, what), STR_ARG(attr_str(n, "direction")));
-    if (n->op == OP_rnn && !str_is(attr_str(n, "act"), "tanh") &&
-        !str_is(attr_str(n, "act"), "relu"))
-        return fail(HULL_EUNSUPPORTED, "%s: act '%.*s', want tanh or relu",
-                    node_what(n, what), STR_ARG(attr_str(n, "act")));
-    return HULL_OK;
+    if (!(attr_float(n, "clip") >= 0))
+        return fail(HULL_EINVAL, "%s: clip is %g, want 0 or more",
+                    node_what(n, what), attr_float(n, "clip"));
+    return acts_read(acts, n);
 }
 
 /* Operand i, when present, has these dims and the dtype of x. */
@@ -106,6 +163,8 @@ hull_status rnn_infer(graph *g, node *n)
         TRY(operand_infer(g, n, kind.c0, x->dtype,
                           (dim[]){ d, x->dims[1], h }, 3));
     TRY(operand_infer(g, n, kind.lengths, HULL_NONE, &x->dims[1], 1));
+    if (kind.peep != 0)
+        TRY(operand_infer(g, n, kind.peep, x->dtype, (dim[]){ d, 3 * h }, 2));
     TRY(infer_out(g, n, 0, x->dtype, (dim[]){ x->dims[0], d, x->dims[1], h },
                   4));
     for (uint32_t i = 1; i < n->n_out; i++)
@@ -116,11 +175,13 @@ hull_status rnn_infer(graph *g, node *n)
 typedef struct cell {
     cell_kind kind;
     hull_dtype dt;
-    const tensor *x, *w, *r, *bias, *h0, *c0, *lengths;
+    const tensor *x, *w, *r, *bias, *h0, *c0, *lengths, *peep;
     tensor *out;
     int64_t t, b, in, h;      /* steps, batches, inputs, hidden */
     int64_t n_dir;
-    bool reset_after, relu;
+    bool reset_after, coupled;
+    double clip;
+    act acts[2 * ACTS_MAX];
     double *state, *cell;     /* h each */
     double *next;             /* h: the new state */
     double *ax, *ar;          /* gates * h: parts from input and from state */
@@ -131,9 +192,36 @@ static double at(const cell *c, const tensor *t, int64_t i)
     return load_f64(c->dt, t->data, (uint64_t)i);
 }
 
-static double logistic(double v)
+/* Function `which` of direction d. */
+static double apply(const cell *c, int64_t d, uint32_t which, double v)
 {
-    return 1.0 / (1.0 + exp(-v));
+    const act *f = &c->acts[(uint32_t)d * c->kind.acts + which];
+
+    switch (f->kind) {
+    case ACT_SIGMOID:
+        return 1.0 / (1.0 + exp(-v));
+    case ACT_TANH:
+        return tanh(v);
+    case ACT_RELU:
+        return v < 0.0 ? 0.0 : v;
+    case ACT_AFFINE:
+        return f->alpha * v + f->beta;
+    case ACT_LEAKY:
+        return v < 0.0 ? f->alpha * v : v;
+    case ACT_THRESHOLD:
+        return v > f->alpha || isnan(v) ? v : 0.0;
+    case ACT_SCALED_TANH:
+        return f->alpha * tanh(f->beta * v);
+    case ACT_HARD_SIGMOID:
+        v = f->alpha * v + f->beta;
+        return v < 0.0 ? 0.0 : v > 1.0 ? 1.0 : v;
+    case ACT_ELU:
+        return v < 0.0 ? f->alpha * expm1(v) : v;
+    case ACT_SOFTSIGN:
+        return v / (1.0 + fabs(v));
+    default: /* softplus */
+        return v > 0.0 ? v + log1p(exp(-v)) : log1p(exp(v));
+    }
 }
 
 /* Row `row` of r (of direction d) times vector v of h, plus its bias. */
@@ -149,18 +237,38 @@ static double recur(const cell *c, int64_t d, int64_t row, const double *v)
     return sum;
 }
 
-static void lstm_step(cell *c)
+static double clipped(const cell *c, int64_t d, uint32_t which, double v)
+{
+    v = v > c->clip ? c->clip : v < -c->clip ? -c->clip : v;
+    return apply(c, d, which, v);
+}
+
+/* What cell state v adds to gate k (i, o, f) through its peephole. */
+static double peep(const cell *c, int64_t d, int64_t k, int64_t j, double v)
+{
+    if (c->peep == NULL)
+        return 0.0;
+    return v * at(c, c->peep, (3 * d + k) * c->h + j);
+}
+
+static void lstm_step(cell *c, int64_t d)
 {
     int64_t h = c->h;
 
     for (int64_t j = 0; j < h; j++) {
-        double i = logistic(c->ax[j] + c->ar[j]);
-        double o = logistic(c->ax[h + j] + c->ar[h + j]);
-        double f = logistic(c->ax[2 * h + j] + c->ar[2 * h + j]);
-        double g = tanh(c->ax[3 * h + j] + c->ar[3 * h + j]);
+        double was = c->cell[j];
+        double i = clipped(c, d, 0, c->ax[j] + c->ar[j] +
+                                        peep(c, d, 0, j, was));
+        double g = clipped(c, d, 1, c->ax[3 * h + j] + c->ar[3 * h + j]);
+        double f = 1.0 - i;
 
-        c->cell[j] = f * c->cell[j] + i * g;
-        c->next[j] = o * tanh(c->cell[j]);
+        if (!c->coupled)
+            f = clipped(c, d, 0, c->ax[2 * h + j] + c->ar[2 * h + j] +
+                                   peep(c, d, 2, j, was));
+        c->cell[j] = f * was + i * g;
+        double o = clipped(c, d, 0, c->ax[h + j] + c->ar[h + j] +
+                                      peep(c, d, 1, j, c->cell[j]));
+        c->next[j] = o * apply(c, d, 2, c->cell[j]);
     }
 }
 
@@ -170,16 +278,16 @@ static void gru_step(cell *c, int64_t d)
 
     /* ar[h..2h) becomes r * state, the input of the third gate. */
     for (int64_t j = 0; j < h; j++) {
-        double r = logistic(c->ax[h + j] + c->ar[h + j]);
+        double r = clipped(c, d, 0, c->ax[h + j] + c->ar[h + j]);
 
         c->ar[h + j] = r * (c->reset_after ? c->ar[2 * h + j] : c->state[j]);
     }
     for (int64_t j = 0; j < h; j++) {
-        double z = logistic(c->ax[j] + c->ar[j]);
+        double z = clipped(c, d, 0, c->ax[j] + c->ar[j]);
         double part = c->reset_after ? c->ar[h + j]
                                      : recur(c, d, 2 * h + j, c->ar + h);
 
-        c->next[j] = (1.0 - z) * tanh(c->ax[2 * h + j] + part) +
+        c->next[j] = (1.0 - z) * clipped(c, d, 1, c->ax[2 * h + j] + part) +
                      z * c->state[j];
     }
 }
@@ -200,15 +308,12 @@ static void step(cell *c, int64_t d, int64_t t, int64_t b)
         c->ar[k] = recur(c, d, k, c->state);
     }
     if (c->kind.op == OP_lstm) {
-        lstm_step(c);
+        lstm_step(c, d);
     } else if (c->kind.op == OP_gru) {
         gru_step(c, d);
     } else {
-        for (int64_t j = 0; j < c->h; j++) {
-            double v = c->ax[j] + c->ar[j];
-
-            c->next[j] = c->relu ? (v < 0.0 ? 0.0 : v) : tanh(v);
-        }
+        for (int64_t j = 0; j < c->h; j++)
+            c->next[j] = clipped(c, d, 0, c->ax[j] + c->ar[j]);
     }
     for (int64_t j = 0; j < c->h; j++) {
         c->state[j] = c->next[j];
@@ -261,6 +366,8 @@ static hull_status check_shapes(const node *n, const cell *c)
         TRY(data_want_shape(n, c->c0, (int64_t[]){ d, b, h }, 3));
     if (c->lengths != NULL)
         TRY(data_want_shape(n, c->lengths, &b, 1));
+    if (c->peep != NULL)
+        TRY(data_want_shape(n, c->peep, (int64_t[]){ d, 3 * h }, 2));
     TRY(data_want_shape(n, &c->out[0], (int64_t[]){ c->t, d, b, h }, 4));
     for (uint32_t i = 1; i < n->n_out; i++)
         TRY(data_want_shape(n, &c->out[i], (int64_t[]){ d, b, h }, 3));
@@ -276,7 +383,8 @@ hull_status rnn_eval(eval_ctx *cx, const node *n, const tensor *in,
                .h0 = node_has(n, 4) ? &in[4] : NULL,
                .c0 = kind.c0 && node_has(n, kind.c0) ? &in[kind.c0] : NULL,
                .lengths = node_has(n, kind.lengths) ? &in[kind.lengths] : NULL,
-               .out = out, .t = in[0].shape[0], .b = in[0].shape[1],
+               .out = out, .clip = attr_float(n, "clip"),
+               .t = in[0].shape[0], .b = in[0].shape[1],
                .in = in[0].shape[2], .h = attr_int(n, "hidden"),
                .n_dir = directions(n) };
     size_t room;
@@ -284,8 +392,11 @@ hull_status rnn_eval(eval_ctx *cx, const node *n, const tensor *in,
 
     if (kind.op == OP_gru)
         c.reset_after = attr_bool(n, "reset_after");
-    if (kind.op == OP_rnn)
-        c.relu = str_is(attr_str(n, "act"), "relu");
+    if (kind.op == OP_lstm) {
+        c.coupled = attr_bool(n, "coupled");
+        c.peep = node_has(n, kind.peep) ? &in[kind.peep] : NULL;
+    }
+    TRY(acts_read(c.acts, n));
     TRY(check_shapes(n, &c));
     room = (size_t)c.h * (size_t)(3 + 2 * kind.gates);
     p = arena_array(cx->scratch, room, sizeof(double));

@@ -91,6 +91,43 @@ static inline void attr_ints_put(buf *attrs, const char *name, const int64_t *v,
     put_message(attrs, 5, &a);
 }
 
+static inline void attr_text_put(buf *attrs, const char *name, const char *v)
+{
+    buf a = new_buf();
+
+    put_text(&a, 1, name);
+    put_text(&a, 4, v);
+    put_int(&a, 20, 3);
+    put_message(attrs, 5, &a);
+}
+
+/* Texts separated by blanks. */
+static inline void attr_texts_put(buf *attrs, const char *name, const char *v)
+{
+    buf a = new_buf();
+    str rest = str_of(v);
+
+    put_text(&a, 1, name);
+    while (rest.n > 0) {
+        str s = str_split(rest, ' ', &rest);
+
+        put_bytes(&a, 9, s.p, s.n);
+    }
+    put_int(&a, 20, 8);
+    put_message(attrs, 5, &a);
+}
+
+static inline void attr_floats_put(buf *attrs, const char *name,
+                                   const float *v, size_t n)
+{
+    buf a = new_buf();
+
+    put_text(&a, 1, name);
+    put_bytes(&a, 7, v, n * 4);
+    put_int(&a, 20, 6);
+    put_message(attrs, 5, &a);
+}
+
 static inline void attr_graph_put(buf *attrs, const char *name, buf *g)
 {
     buf a = new_buf();

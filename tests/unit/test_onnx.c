@@ -4,99 +4,7 @@
  * The ONNX frontend on small models made here: opset differences, functions,
  * control flow, weights and literals, and files that mean harm.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include "front/front.h"
-#include "graph_eval.h"
-#include "onnx_maker.h"
-
-/* Last: it has a macro named fail. */
-#include <cmocka.h>
-
-/* ---- harness ------------------------------------------------------------- */
-
-static hull_status import_maker(maker *m, front_model **out)
-{
-    char path[64];
-
-    maker_write(m, path);
-    assert_true(path[0] != 0);
-    hull_status st = front_import(out, path, NULL);
-    unlink(path);
-    return st;
-}
-
-static front_model *must_import(maker *m)
-{
-    front_model *fm = NULL;
-    hull_status st = import_maker(m, &fm);
-
-    if (st != HULL_OK)
-        print_message("%s\n", error_text());
-    assert_int_equal(st, HULL_OK);
-    return fm;
-}
-
-static void must_refuse(maker *m, hull_status want, const char *text)
-{
-    front_model *fm = NULL;
-    hull_status st = import_maker(m, &fm);
-
-    assert_null(fm);
-    if (st != want || !strstr(error_text(), text))
-        print_message("got %d: %s\n", (int)st, error_text());
-    assert_int_equal(st, want);
-    assert_non_null(strstr(error_text(), text));
-}
-
-static tensor f32_input(const float *p, uint32_t rank, const int64_t *shape)
-{
-    tensor t = {.dtype = HULL_F32, .rank = rank, .data = (void *)(uintptr_t)p};
-
-    memcpy(t.shape, shape, rank * sizeof *shape);
-    return t;
-}
-
-/* Imports, runs on one input, compares the one f32 result. */
-static void check_run(maker *m, tensor in, uint32_t rank, const int64_t *shape,
-                      const float *want)
-{
-    front_model *fm = must_import(m);
-    graph_run r = {0};
-    tensor out = {0};
-
-    hull_status st = graph_run_eval(&r, fm->g, fm->native, &in, &out);
-    if (st != HULL_OK)
-        print_message("%s\n", error_text());
-    assert_int_equal(st, HULL_OK);
-    assert_int_equal(out.rank, rank);
-    for (uint32_t i = 0; i < rank; i++)
-        assert_int_equal(out.shape[i], shape[i]);
-    for (int64_t i = 0; i < tensor_numel(&out); i++) {
-        double got = load_f64(out.dtype, out.data, (uint64_t)i);
-        if (!(fabs(got - (double)want[i]) <= 1e-6))
-            print_message("element %d: got %g, want %g\n", (int)i, got,
-                          (double)want[i]);
-        assert_true(fabs(got - (double)want[i]) <= 1e-6);
-    }
-    graph_run_fini(&r);
-    front_free(fm);
-}
-
-static maker model_of(int64_t opset, const int64_t *dims, size_t rank)
-{
-    maker m = maker_new(opset);
-
-    put_value(&m.graph, 11, "x", 1, dims, rank);
-    put_value(&m.graph, 12, "y", 1, dims, rank);
-    return m;
-}
-
-static const int64_t shape_2x3[2] = {2, 3};
-static const float data_6[6] = {1, 2, 3, 4, 5, 6};
+#include "onnx_run.h"
 
 static const front_hole *hole_named(const front_model *fm, const char *name)
 {
@@ -401,25 +309,6 @@ static void test_expand_tile_range(void **state)
     put_scalar_f32(&m.graph, "d", 2);
     put_node(&m.graph, "Range", "a b d", "y", NULL);
     check_run(&m, f32_input(x, 2, one), 1, three, counted);
-}
-
-static void test_einsum(void **state)
-{
-    const int64_t shape[2] = {3, 3};
-    const float w[6] = {1, 0, 2, 0, 1, 1};
-    const float want[9] = {1, 2, 3, 4, 5, 6, 6, 9, 12};
-    const int64_t wdims[2] = {2, 3};
-    buf a = new_buf(), e = new_buf();
-
-    (void)state;
-    maker m = model_of(13, shape_2x3, 2);
-    put_stored(&m.graph, "w", 1, wdims, 2, w, sizeof w);
-    put_text(&e, 1, "equation");
-    put_text(&e, 4, "ij,ik->kj");
-    put_int(&e, 20, 3);
-    put_message(&a, 5, &e);
-    put_node(&m.graph, "Einsum", "x w", "y", &a);
-    check_run(&m, f32_input(data_6, 2, shape_2x3), 2, shape, want);
 }
 
 /* ---- weights and literals ------------------------------------------------ */
@@ -862,7 +751,6 @@ int main(void)
         cmocka_unit_test(test_imports),
         cmocka_unit_test(test_shape_chain),
         cmocka_unit_test(test_expand_tile_range),
-        cmocka_unit_test(test_einsum),
         cmocka_unit_test(test_rank0_is_literal),
         cmocka_unit_test(test_rank0_in_checkpoint),
         cmocka_unit_test(test_constant_nodes),

@@ -365,7 +365,7 @@ static void test_rnn(void **state)
     case_in(c, HULL_F32, "1,4", plain_b);
     node_int(c->g, c->n, "hidden", 2);
     node_str(c->g, c->n, "direction", str_of("reverse"));
-    node_str(c->g, c->n, "act", str_of("relu"));
+    node_str(c->g, c->n, "acts", str_of("relu"));
     want_results(c, plain_y, plain_hn, NULL);
     /* No bias, no state: tanh(x w). */
     c = case_new(OP_rnn);
@@ -382,8 +382,31 @@ static void test_rnn(void **state)
     case_type(c, HULL_F32, "1,1,1");
     case_type(c, HULL_F32, "1,1,1");
     node_int(c->g, c->n, "hidden", 1);
-    node_str(c->g, c->n, "act", str_of("sin"));
+    node_str(c->g, c->n, "acts", str_of("sin"));
     case_refuse(c, HULL_EUNSUPPORTED, "act 'sin'");
+    c = case_new(OP_rnn);
+    case_type(c, HULL_F32, "1,1,1");
+    case_type(c, HULL_F32, "1,1,1");
+    case_type(c, HULL_F32, "1,1,1");
+    node_int(c->g, c->n, "hidden", 1);
+    node_str(c->g, c->n, "acts", str_of("relu tanh"));
+    case_refuse(c, HULL_EINVAL, "more than 1 acts");
+    c = case_new(OP_rnn);
+    case_type(c, HULL_F32, "1,1,1");
+    case_type(c, HULL_F32, "1,1,1");
+    case_type(c, HULL_F32, "1,1,1");
+    node_int(c->g, c->n, "hidden", 1);
+    node_floats(c->g, c->n, "alpha", V(1, 2), 2);
+    case_refuse(c, HULL_EINVAL, "want 1 of alpha");
+    c = case_new(OP_lstm);
+    case_in(c, HULL_F32, "1,1,1", V(1));
+    case_in(c, HULL_F32, "1,4,1", V(1, 1, 1, 1));
+    case_in(c, HULL_F32, "1,4,1", V(0, 0, 0, 0));
+    for (int i = 0; i < 4; i++)
+        case_none(c);
+    case_in(c, HULL_F32, "1,2", V(0, 0));
+    node_int(c->g, c->n, "hidden", 1);
+    case_refuse(c, HULL_ESHAPE, "dim 1 of operand 7 is 2 and 3");
 }
 
 /* ---- control ------------------------------------------------------------- */
