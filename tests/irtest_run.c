@@ -11,8 +11,8 @@
  *   // expect: %y = [..]              one row per result, in order
  *   // error: TEXT                    the run is refused
  * Without `expect` rows the results are compared with those of ref before any
- * pass. tol=DTYPE:T: |found - wanted| <= T + T * |wanted|; 0 where not given:
- * equal, zeros by sign.
+ * pass. tol=DTYPE:T: |found - wanted| <= T + T * |wanted|; 0 where not given.
+ * Zeros, infinities and NaN are what they are, whatever the tolerance.
  */
 #include "irtest.h"
 
@@ -378,8 +378,10 @@ static bool close_enough(double found, double wanted, double tol)
 {
     if (isnan(wanted) || isnan(found))
         return isnan(wanted) && isnan(found);
-    if (found == wanted) /* zeros by sign when exact */
-        return tol > 0 || found != 0 || signbit(found) == signbit(wanted);
+    if (isinf(wanted) || isinf(found))
+        return found == wanted;
+    if (found == wanted)
+        return found != 0 || signbit(found) == signbit(wanted);
     return fabs(found - wanted) <= tol + tol * fabs(wanted);
 }
 
@@ -469,21 +471,31 @@ static hull_status try_device(trial *c, device *d)
     return compare(c, found, &c->want);
 }
 
+/* What is refused must be refused by every backend that takes it. */
 static hull_status try_backends(trial *c)
 {
+    hull_status refused = HULL_OK;
     str row;
 
     for (size_t i = 0; backend_at(i) != NULL; i++) {
         const backend *be = backend_at(i);
         device *d = NULL;
         hull_status st = HULL_OK;
+        bool tried;
 
         TRY(be->open(&d, NULL, NULL));
-        if (strcmp(be->name, "ref") == 0 || takes(d, c->m->graphs[0]))
+        tried = strcmp(be->name, "ref") == 0 || takes(d, c->m->graphs[0]);
+        if (tried)
             st = note(try_device(c, d), "%s", be->name);
         be->close(d);
-        TRY(st);
+        if (!wants_error(c->text))
+            TRY(st);
+        else if (tried && st == HULL_OK)
+            return fail(HULL_EMISMATCH, "%s runs it", be->name);
+        else if (tried)
+            refused = st;
     }
+    TRY(refused);
     if (wants_error(c->text) || find_row(c->text, "expect", NULL, 0, &row))
         return HULL_OK;
     return c->want.n > 0 ? HULL_OK : fail(HULL_EFORMAT, "nothing to compare");

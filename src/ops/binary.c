@@ -96,6 +96,21 @@ static double floor_div(double a, double b)
     return q - f > 0.5 ? f + 1 : f;
 }
 
+/* NaN wins; of the zeros -0 is the smaller one, so the operands commute. */
+static double float_min(double a, double b)
+{
+    if (a == b)
+        return signbit(a) ? a : b;
+    return isnan(a) || a < b ? a : b;
+}
+
+static double float_max(double a, double b)
+{
+    if (a == b)
+        return signbit(a) ? b : a;
+    return isnan(a) || a > b ? a : b;
+}
+
 typedef struct mode {
     op_code op;
     rounding round;
@@ -121,9 +136,9 @@ static double float_op(const mode *m, double a, double b)
     case OP_pow:
         return pow(a, b);
     case OP_min:
-        return isnan(a) || a < b ? a : b;
+        return float_min(a, b);
     case OP_max:
-        return isnan(a) || a > b ? a : b;
+        return float_max(a, b);
     default:
         return atan2(a, b);
     }

@@ -5,12 +5,47 @@
  * truncation with saturation (types below 8 bits: wrapping, as ONNX's do) and
  * NaN as 0, anything but 0 is true. `saturate`
  * concerns 8-bit floats and less: the largest value instead of NaN or infinity.
- * bitcast gives the same bytes another type.
+ * bitcast gives the same bytes another type, with an axis more or less where
+ * the widths differ.
  */
 #include "ops/family.h"
 
 #include <math.h>
 #include <string.h>
+
+/* [..] of a wider type is [.., ratio] of a narrower one, and back. */
+static hull_status bitcast_infer(graph *g, node *n, const type *t,
+                                 hull_dtype to)
+{
+    uint32_t from_bits = hull_dtype_bits(t->dtype);
+    uint32_t to_bits = hull_dtype_bits(to), rank = t->rank;
+    bool wider = to_bits > from_bits;
+    uint32_t ratio = wider ? to_bits / from_bits : from_bits / to_bits;
+    uint32_t most = wider ? to_bits : from_bits;
+    bool fits = ratio * (wider ? from_bits : to_bits) == most;
+    dim d[HULL_MAX_RANK];
+    int64_t last = 0;
+    char what[128];
+
+    if (ratio > 1)
+        fits = fits && from_bits >= 8 && to_bits >= 8 &&
+               (wider ? rank > 0 &&
+                            dim_is_int(g->m, t->dims[rank - 1], &last) &&
+                            last == ratio
+                      : rank < HULL_MAX_RANK);
+    if (!fits || (to == HULL_BOOL && t->dtype != HULL_BOOL))
+        return fail(HULL_ESHAPE, "%s: from %s to %s, want types of one width, "
+                    "or an axis that makes up for it, and not to bool",
+                    node_what(n, what), hull_dtype_name(t->dtype),
+                    hull_dtype_name(to));
+    for (uint32_t i = 0; i < rank; i++)
+        d[i] = t->dims[i];
+    if (ratio > 1 && wider)
+        rank--;
+    else if (ratio > 1)
+        d[rank++] = ratio;
+    return infer_out(g, n, 0, to, d, rank);
+}
 
 hull_status cast_infer(graph *g, node *n)
 {
@@ -21,38 +56,12 @@ hull_status cast_infer(graph *g, node *n)
     TRY(infer_tensor(&t, g, n, 0));
     if (hull_dtype_bits(to) == 0)
         return fail(HULL_ESHAPE, "%s: no target dtype", node_what(n, what));
-    if (n->op == OP_bitcast) {
-        if (hull_dtype_bits(t->dtype) != hull_dtype_bits(to) ||
-            to == HULL_BOOL)
-            return fail(HULL_ESHAPE, "%s: from %s to %s, want types of one "
-                        "width and not to bool", node_what(n, what),
-                        hull_dtype_name(t->dtype), hull_dtype_name(to));
-        return infer_out(g, n, 0, to, t->dims, t->rank);
-    }
+    if (n->op == OP_bitcast)
+        return bitcast_infer(g, n, t, to);
     if (t->dtype != to && (dtype_is_complex(t->dtype) || dtype_is_complex(to)))
         return fail(HULL_EUNSUPPORTED, "%s: from %s to %s", node_what(n, what),
                     hull_dtype_name(t->dtype), hull_dtype_name(to));
     return infer_out(g, n, 0, to, t->dims, t->rank);
-}
-
-/* Largest finite value of the narrow floats, 0 for other types. */
-static double narrow_max(hull_dtype dt)
-{
-    switch (dt) {
-    case HULL_F8E4M3FN:
-        return 448;
-    case HULL_F8E4M3FNUZ:
-        return 240;
-    case HULL_F8E5M2:
-    case HULL_F8E5M2FNUZ:
-        return 57344;
-    case HULL_F8E8M0:
-        return 0x1p127;
-    case HULL_F4E2M1:
-        return 6;
-    default:
-        return 0;
-    }
 }
 
 static void cast_element(const tensor *in, tensor *out, uint64_t i, double max)

@@ -4,6 +4,7 @@
  * conv.c - convolution and its transpose over any number of spatial axes:
  * x [n, c, *], w [m, c/g, *] (transpose: [c, m/g, *]), bias [m]. Both kernels
  * work on one padded image in double: conv reads it, conv_transpose fills it.
+ * Integers keep their 64 bits in the doubles' storage and wrap.
  */
 #include "ops/family.h"
 
@@ -127,6 +128,7 @@ typedef struct sizes {
     int64_t c, m, cg, mg, taps, grid_numel, image_numel;
     int64_t kernel[SPATIAL_MAX], grid[SPATIAL_MAX], image[SPATIAL_MAX];
     int64_t image_stride[SPATIAL_MAX];
+    bool ints;
 } sizes;
 
 /* Size, stride and reach of axis i; false when they do not fit together. */
@@ -156,7 +158,8 @@ static hull_status read_sizes(sizes *s, const conv *c, const node *n,
     bool fits;
 
     *s = (sizes){.n = w->n, .c = x->shape[1], .m = out->shape[1], .taps = 1,
-                 .grid_numel = 1, .image_numel = 1};
+                 .grid_numel = 1, .image_numel = 1,
+                 .ints = !dtype_is_float(x->dtype)};
     s->cg = s->c / c->groups;
     s->mg = s->m / c->groups;
     fits = s->cg * c->groups == s->c && s->mg * c->groups == s->m &&
@@ -175,6 +178,41 @@ static hull_status read_sizes(sizes *s, const conv *c, const node *n,
     return HULL_OK;
 }
 
+/* n elements of t, from element `from` on, as the kernels hold them. */
+static void load_row(double *dst, const tensor *t, int64_t from, int64_t n)
+{
+    int64_t *ints = (int64_t *)(void *)dst;
+
+    if (dtype_is_float(t->dtype)) {
+        for (int64_t j = 0; j < n; j++)
+            dst[j] = load_f64(t->dtype, t->data, (uint64_t)(from + j));
+    } else {
+        for (int64_t j = 0; j < n; j++)
+            ints[j] = load_i64(t->dtype, t->data, (uint64_t)(from + j));
+    }
+}
+
+/* Back, with the bias of channel m added. */
+static void store_row(tensor *out, int64_t to, const double *src, int64_t n,
+                      const tensor *bias, int64_t m)
+{
+    const int64_t *ints = (const int64_t *)(const void *)src;
+    hull_dtype dt = out->dtype;
+
+    if (dtype_is_float(dt)) {
+        double add = bias ? load_f64(dt, bias->data, (uint64_t)m) : 0;
+
+        for (int64_t j = 0; j < n; j++)
+            store_f64(dt, out->data, (uint64_t)(to + j), src[j] + add);
+    } else {
+        int64_t add = bias ? load_i64(dt, bias->data, (uint64_t)m) : 0;
+
+        for (int64_t j = 0; j < n; j++)
+            store_i64(dt, out->data, (uint64_t)(to + j),
+                      (int64_t)((uint64_t)ints[j] + (uint64_t)add));
+    }
+}
+
 /* Copies dense rows between a tensor's channel and the padded image. */
 static void load_image(double *image, const sizes *s, const window *w,
                        const tensor *x, int64_t from)
@@ -188,14 +226,14 @@ static void load_image(double *image, const sizes *s, const window *w,
 
         for (uint32_t i = 0; i < last; i++)
             dst += (index[i] + w->before[i]) * s->image_stride[i];
-        for (int64_t j = 0; j < row; j++)
-            dst[j] = load_f64(x->dtype, x->data, (uint64_t)(from + j));
+        load_row(dst, x, from, row);
         from += row;
     } while (index_next(index, x->shape + 2, last));
 }
 
 static void store_image(const double *image, const sizes *s, const window *w,
-                        tensor *out, int64_t to, double bias)
+                        tensor *out, int64_t to, const tensor *bias,
+                        int64_t m)
 {
     int64_t index[SPATIAL_MAX] = {0};
     int64_t row = out->shape[out->rank - 1];
@@ -206,9 +244,7 @@ static void store_image(const double *image, const sizes *s, const window *w,
 
         for (uint32_t i = 0; i < last; i++)
             src += (index[i] + w->before[i]) * s->image_stride[i];
-        for (int64_t j = 0; j < row; j++)
-            store_real(out->dtype, out->data, (uint64_t)(to + j),
-                       src[j] + bias);
+        store_row(out, to, src, row, bias, m);
         to += row;
     } while (index_next(index, out->shape + 2, last));
 }
@@ -232,6 +268,21 @@ static void tap_transpose(double *restrict image, const double *restrict grid,
         image[j * stride] += v * grid[j];
 }
 
+/* Both of them for integers. */
+static void tap_ints(double *grid, double *image, const double *tap,
+                     int64_t n, int64_t stride, bool trans)
+{
+    uint64_t *g = (uint64_t *)(void *)grid, *p = (uint64_t *)(void *)image;
+    const uint64_t v = *(const uint64_t *)(const void *)tap;
+
+    for (int64_t j = 0; j < n; j++) {
+        if (trans)
+            p[j * stride] += v * g[j];
+        else
+            g[j] += v * p[j * stride];
+    }
+}
+
 /* One channel of the image against one of the grid, all taps. */
 static void plane(const sizes *s, const window *w, double *grid, double *image,
                   const double *taps, bool trans)
@@ -253,7 +304,9 @@ static void plane(const sizes *s, const window *w, double *grid, double *image,
                 at += (tap[i] * w->dilation[i] + index[i] * w->stride[i]) *
                       s->image_stride[i];
             at += tap[last] * w->dilation[last];
-            if (trans)
+            if (s->ints)
+                tap_ints(g, at, &taps[t], row, w->stride[last], trans);
+            else if (trans)
                 tap_transpose(at, g, taps[t], row, w->stride[last]);
             else
                 tap_conv(g, at, taps[t], row, w->stride[last]);
@@ -280,18 +333,6 @@ typedef struct buffers {
     double *k, *image, *grid;
 } buffers;
 
-static double bias_of(const tensor *bias, int64_t m)
-{
-    return bias ? load_f64(bias->dtype, bias->data, (uint64_t)m) : 0;
-}
-
-static void store_grid(const sizes *s, const double *grid, double bias,
-                       tensor *out, int64_t to)
-{
-    for (int64_t j = 0; j < s->grid_numel; j++)
-        store_real(out->dtype, out->data, (uint64_t)(to + j), grid[j] + bias);
-}
-
 /* One image of the batch. */
 static void run_conv(const sizes *s, const window *w, const buffers *b,
                      const tensor *x, const tensor *bias, int64_t batch,
@@ -316,8 +357,8 @@ static void run_conv(const sizes *s, const window *w, const buffers *b,
             plane(&f, &fw, b->grid,
                   b->image + (group * s->cg + c) * s->image_numel,
                   b->k + (m * s->cg + c) * s->taps, false);
-        store_grid(s, b->grid, bias_of(bias, m), out,
-                   (batch * s->m + m) * s->grid_numel);
+        store_row(out, (batch * s->m + m) * s->grid_numel, b->grid,
+                  s->grid_numel, bias, m);
     }
 }
 
@@ -328,8 +369,7 @@ static void run_transpose(const sizes *s, const window *w, const buffers *b,
     int64_t numel = s->c * s->grid_numel;
     int64_t out_plane = tensor_numel(out) / out->shape[0] / s->m;
 
-    for (int64_t i = 0; i < numel; i++)
-        b->grid[i] = load_f64(x->dtype, x->data, (uint64_t)(batch * numel + i));
+    load_row(b->grid, x, batch * numel, numel);
     for (int64_t m = 0; m < s->m; m++) {
         int64_t group = m / s->mg;
 
@@ -338,7 +378,7 @@ static void run_transpose(const sizes *s, const window *w, const buffers *b,
             plane(s, w, b->grid + c * s->grid_numel, b->image,
                   b->k + (c * s->mg + m % s->mg) * s->taps, true);
         store_image(b->image, s, w, out, (batch * s->m + m) * out_plane,
-                    bias_of(bias, m));
+                    bias, m);
     }
 }
 
@@ -360,7 +400,8 @@ hull_status conv_eval(eval_ctx *cx, const node *n, const tensor *in,
                     node_what(n, what), bias->shape[0], s.m);
     if (tensor_numel(out) == 0)
         return HULL_OK;
-    TRY(eval_doubles(&b.k, cx, &in[1]));
+    TRY(eval_scratch(&b.k, cx, tensor_numel(&in[1])));
+    load_row(b.k, &in[1], 0, tensor_numel(&in[1]));
     if (!mul_i64(&image, s.image_numel, trans ? 1 : s.c) ||
         !mul_i64(&grid, s.grid_numel, trans ? s.c : 1))
         return fail(HULL_ENOMEM, "%s: the padded image is too large",

@@ -127,6 +127,10 @@ hull_status data_index(int64_t *out, const node *n, const tensor *idx,
     *out = 0;
     if (v < 0 && !dtype_is_unsigned(idx->dtype))
         at = v + size;
+    if (v < 0 && dtype_is_unsigned(idx->dtype))
+        return fail(HULL_EINVAL,
+                    "%s: index %" PRIu64 " is out of range for size %" PRId64,
+                    node_what(n, what), (uint64_t)v, size);
     if (at < 0 || at >= size)
         return fail(HULL_EINVAL,
                     "%s: index %" PRId64 " is out of range for size %" PRId64,

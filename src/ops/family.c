@@ -208,3 +208,22 @@ void store_real(hull_dtype dt, void *p, uint64_t i, double v)
     else
         store_f64(dt, p, i, v);
 }
+
+double narrow_max(hull_dtype dt)
+{
+    switch (dt) {
+    case HULL_F8E4M3FN:
+        return 448;
+    case HULL_F8E4M3FNUZ:
+        return 240;
+    case HULL_F8E5M2:
+    case HULL_F8E5M2FNUZ:
+        return 57344;
+    case HULL_F8E8M0:
+        return 0x1p127;
+    case HULL_F4E2M1:
+        return 6;
+    default:
+        return 0;
+    }
+}

@@ -48,6 +48,24 @@ typedef struct line {
     int64_t size;
 } line;
 
+/* Cosine and sine of i / size of a turn; quarters are exact, so that equal
+ * terms cancel. */
+static void turn_of(double out[2], int64_t i, int64_t size, double sign)
+{
+    static const double quarter[5] = {1, 0, -1, 0, 1};
+    double angle = TAU * (double)i / (double)size;
+
+    if (i % size * 4 % size == 0) {
+        int64_t k = i * 4 / size;
+
+        out[0] = quarter[k];
+        out[1] = sign * quarter[(k + 3) % 4];
+        return;
+    }
+    out[0] = cos(angle);
+    out[1] = sign * sin(angle);
+}
+
 /* Place k of the transform. */
 static void sum_line(const line *l, int64_t k, double *re, double *im)
 {
@@ -101,12 +119,8 @@ hull_status fourier_eval(eval_ctx *cx, const node *n, const tensor *in,
     int64_t parts = x->shape[x->rank - 1];
     TRY(eval_scratch(&signal, cx, 2 * size));
     TRY(eval_scratch(&turn, cx, 2 * size));
-    for (int64_t i = 0; i < size; i++) {
-        double angle = TAU * (double)i / (double)size;
-
-        turn[2 * i] = cos(angle);
-        turn[2 * i + 1] = inverse ? sin(angle) : -sin(angle);
-    }
+    for (int64_t i = 0; i < size; i++)
+        turn_of(turn + 2 * i, i, size, inverse ? 1 : -1);
     line l = {signal, turn, size};
     double by = inverse ? 1.0 / (double)size : 1.0;
     int64_t lines = s.inner / parts;

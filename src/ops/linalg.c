@@ -44,7 +44,7 @@ static double determinant(double *a, int64_t n)
         }
         det *= a[k * n + k];
         if (a[k * n + k] == 0)
-            return det;
+            continue; /* the column is done; a NaN may follow */
         for (int64_t i = k + 1; i < n; i++) {
             double f = a[i * n + k] / a[k * n + k];
 

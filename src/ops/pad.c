@@ -8,6 +8,9 @@
 
 #include <inttypes.h>
 
+/* Places stay within 64 bits: a crop may be longer than its axis. */
+#define PAD_MOST (INT64_MAX / 2)
+
 typedef enum pad_mode {
     PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_WRAP, PAD_MODES
 } pad_mode;
@@ -100,10 +103,12 @@ static hull_status pad_sizes(eval_ctx *cx, const node *n, const tensor *in,
 
         TRY(data_dim(&begin[i], cx, pads->u.dims.p[i]));
         TRY(data_dim(&end, cx, pads->u.dims.p[in->rank + i]));
-        if (!add_i64(&shape[i], in->shape[i], begin[i]) ||
+        if (begin[i] < -PAD_MOST || begin[i] > PAD_MOST || end < -PAD_MOST ||
+            end > PAD_MOST || !add_i64(&shape[i], in->shape[i], begin[i]) ||
             !add_i64(&shape[i], shape[i], end))
-            return fail(HULL_ESHAPE, "%s: pads of dim %u overflow",
-                        node_what(n, what), i);
+            return fail(HULL_ESHAPE, "%s: pads of dim %u are %" PRId64
+                        " and %" PRId64 ", want at most 2^62",
+                        node_what(n, what), i, begin[i], end);
         if (mode_of(n) != PAD_CONSTANT && in->shape[i] == 0 && shape[i] > 0)
             return fail(HULL_EINVAL,
                         "%s: dim %u is empty, nothing to fill %" PRId64

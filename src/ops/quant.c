@@ -7,26 +7,14 @@
  * because producers of such models divide in f32.
  */
 #include "ops/data.h"
+#include "ops/family.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* Largest finite magnitude of the small floats; 0: not one of them. */
-static double float_limit(hull_dtype dt)
-{
-    switch (dt) {
-    case HULL_F8E4M3FN: return 448.0;
-    case HULL_F8E4M3FNUZ: return 240.0;
-    case HULL_F8E5M2:
-    case HULL_F8E5M2FNUZ: return 57344.0;
-    case HULL_F4E2M1: return 6.0;
-    default: return 0.0;
-    }
-}
-
 static bool is_quantized(hull_dtype dt)
 {
-    return dtype_is_int(dt) || float_limit(dt) > 0.0;
+    return dtype_is_int(dt) || (narrow_max(dt) > 0.0 && dt != HULL_F8E8M0);
 }
 
 /* Checks operand i as scale or zero: one number, or a vector for the axis. */
@@ -101,7 +89,7 @@ static double narrow(double v, bool wide)
 /* Saturates and stores. NaN has no integer and becomes 0. */
 static void put(tensor *out, int64_t i, double v)
 {
-    double limit = float_limit(out->dtype);
+    double limit = narrow_max(out->dtype);
     uint32_t bits = hull_dtype_bits(out->dtype);
 
     if (limit > 0.0) {
@@ -187,9 +175,9 @@ hull_status quant_eval(eval_ctx *cx, const node *n, const tensor *in,
             continue;
         }
         v = narrow(v / s, wide);
-        if (float_limit(out->dtype) == 0.0)
+        if (narrow_max(out->dtype) == 0.0)
             v = round_even(v);
-        put(out, i, v + z);
+        put(out, i, z != 0.0 ? v + z : v); /* -0 stays */
     }
     return HULL_OK;
 }

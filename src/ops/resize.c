@@ -5,6 +5,7 @@
  * place of an axis is a weighted sum of input places (taps): one for nearest,
  * two for linear, four for cubic, more where antialiasing widens the filter.
  */
+#include "ops/data.h"
 #include "ops/family.h"
 
 #include <inttypes.h>
@@ -272,6 +273,40 @@ static void store_pixel(tensor *out, int64_t i, double v)
     store_real(out->dtype, out->data, (uint64_t)i, v);
 }
 
+/* Nearest moves elements: every type stays what it is, to the bit. */
+static hull_status nearest_eval(eval_ctx *cx, const node *n, const options *o,
+                                const tensor *in, tensor *out, uint32_t first)
+{
+    int64_t index[HULL_MAX_RANK] = {0}, to = 0, *from[HULL_MAX_RANK];
+    side src = data_side(in);
+
+    for (uint32_t i = 0; i < in->rank; i++) {
+        taps t = {.n = 1};
+        axis a = {.in = in->shape[i], .out = out->shape[i], .scale = 1};
+
+        if (i >= first)
+            TRY(read_axis(&a, n, in, out, i));
+        if (a.in != a.out || a.scale != 1) {
+            TRY(make_taps(&t, cx, n, o, &a));
+        } else {
+            t.at = arena_array(cx->scratch, (size_t)a.out, sizeof(int64_t));
+            if (!t.at)
+                return fail_oom((size_t)a.out * sizeof(int64_t));
+            for (int64_t k = 0; k < a.out; k++)
+                t.at[k] = k;
+        }
+        from[i] = t.at;
+    }
+    do {
+        int64_t at = 0;
+
+        for (uint32_t i = 0; i < in->rank; i++)
+            at += from[i][index[i]] * src.strides[i];
+        data_copy(in->dtype, out->data, to++, in->data, at);
+    } while (index_next(index, out->shape, out->rank));
+    return HULL_OK;
+}
+
 hull_status resize_eval(eval_ctx *cx, const node *n, const tensor *in,
                         tensor *out)
 {
@@ -284,6 +319,8 @@ hull_status resize_eval(eval_ctx *cx, const node *n, const tensor *in,
     TRY(read_options(&o, n));
     if (numel == 0)
         return HULL_OK;
+    if (o.mode == NEAREST)
+        return nearest_eval(cx, n, &o, &in[0], out, first);
     TRY(eval_doubles(&now, cx, &in[0]));
     for (uint32_t i = first; i < in[0].rank; i++) {
         double *next = NULL;

@@ -104,6 +104,8 @@ static double combine_f64(reduce_kind k, double a, double b)
         return a * b;
     if (isnan(a) || isnan(b))
         return (double)NAN;
+    if (a == b) /* -0 is the smaller zero */
+        return (signbit(a) != 0) == (k == REDUCE_MIN) ? a : b;
     return k == REDUCE_MIN ? (b < a ? b : a) : (b > a ? b : a);
 }
 

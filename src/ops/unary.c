@@ -87,9 +87,11 @@ static params params_of(const node *n)
     return p;
 }
 
-/* NaN passes; when low > high the result is high. */
+/* NaN passes, also that of a bound; when low > high the result is high. */
 static double clamp(double x, double low, double high)
 {
+    if (isnan(low) || isnan(high))
+        return (double)NAN;
     if (x < low)
         x = low;
     return x > high ? high : x;

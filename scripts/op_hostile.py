@@ -1,0 +1,1172 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: 2026 The Hull authors
+"""The cases of tests/ops that break kernels: the ends of every type, integers
+that wrap, elements below a byte, tensors without elements, bad indices and
+sizes. scripts/check.py says which of them an op must have."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from op_cases import (DT, INF, NAN, Lit, Raw, bits, case, d, exact, high, low,
+                      narrow, npt, of, rand, to, whole, wrap)
+
+# The ends of the float types: largest, smallest normal and subnormal.
+ENDS = {"f64": [1.7976931348623157e308, 2.2250738585072014e-308, 5e-324],
+        "f32": [3.4028235e38, 1.1754944e-38, 1e-45],
+        "f16": [65504.0, 6.1035156e-05, 5.9604645e-08],
+        "bf16": [3.3895314e38, 1.1754944e-38, 9.1835e-41],
+        "f8e4m3fn": [448.0, 0.015625, 0.001953125],
+        "f8e5m2": [57344.0, 6.1035156e-05, 1.5258789e-05],
+        "f8e4m3fnuz": [240.0, 0.0078125, 0.0009765625],
+        "f8e5m2fnuz": [57344.0, 3.0517578e-05, 7.6293945e-06],
+        "f4e2m1": [6.0, 1.0, 0.5]}
+INTS = ("i64", "i32", "i8", "u8", "u64", "i4", "u4", "i2", "u2")
+
+
+def ends(dt):
+    """Both signs of the type's ends, and its zeros, infinities and NaN."""
+    v = [narrow(dt, s * x) for x in ENDS[dt] for s in (1, -1)]
+    v += [0.0] if dt.endswith("fnuz") else [0.0, -0.0]
+    if dt in ("f64", "f32", "f16", "bf16", "f8e5m2"):
+        v += [INF, -INF]
+    return v if dt == "f4e2m1" else v + [NAN]
+
+
+def lit(dt, v, *shape):
+    return Lit(dt, [narrow(dt, x) for x in v], *shape)
+
+
+def extremes(dt):
+    v = [low(dt), low(dt) + 1, high(dt), high(dt) - 1, 0, 1]
+    return v if dt[0] == "u" else v + [-1]
+
+
+def pairs(dt):
+    """Every extreme with every other, without (x, 0)."""
+    return [(a, b) for a in extremes(dt)[:3] + [1, high(dt) // 3]
+            for b in (low(dt) if dt[0] == "i" else 1, high(dt), 1,
+                      -1 if dt[0] == "i" else 2)]
+
+
+def trunc_div(a, b):
+    return abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)
+
+
+def shift(dt, a, n, left):
+    if n < 0 or n >= bits(dt):
+        return 0 if left or a >= 0 else -1
+    return a << n if left else a >> n
+
+
+# ---- element by element ------------------------------------------------------
+
+def quiet(f):
+    """f of Python's math with IEEE's results where Python raises."""
+    def g(x):
+        try:
+            return f(x)
+        except OverflowError:
+            return INF
+        except ValueError:
+            return NAN
+    return g
+
+
+def sinh(x):
+    try:
+        return math.sinh(x)
+    except OverflowError:
+        return math.copysign(INF, x)
+
+
+def expm1(x):
+    return INF if x > 709.7 else math.expm1(x)
+
+
+def log(x):
+    return -INF if x == 0 else math.log(x) if x > 0 else NAN if x < 0 else x
+
+
+def log1p(x):
+    return -INF if x == -1 else math.log1p(x) if x > -1 else NAN if x < -1 \
+        else x
+
+
+def exp(x):
+    return INF if x > 709.8 else math.exp(x)
+
+
+def over(a, b):
+    return math.copysign(INF, a) * math.copysign(1, b) if b == 0 and a != 0 \
+        and a == a else NAN if b == 0 else a / b
+
+
+def fmod(a, b):
+    return NAN if b == 0 or math.isinf(a) or a != a or b != b else \
+        math.fmod(a, b)
+
+
+def floor_mod(a, b):
+    m = fmod(a, b)
+    return m + b if m != 0 and m == m and (b < 0) != (m < 0) else m
+
+
+def sign(x):
+    return x if x != x else 0.0 if x == 0 else math.copysign(1, x)
+
+
+def same(f):
+    return lambda x: x if math.isnan(x) or math.isinf(x) or x == 0 else \
+        math.copysign(float(f(x)), x)
+
+
+def at_ends(f, one):
+    """f at the infinities and NaN by torch, elsewhere by `one`."""
+    return lambda x: float(f(torch.tensor(x, dtype=torch.float64))) \
+        if not math.isfinite(x) else one(x)
+
+
+def rsqrt(x):
+    return over(1.0, math.copysign(math.sqrt(abs(x)), x)) if x >= 0 else NAN
+
+
+def gelu(x):
+    return NAN if x == -INF else 0.5 * x * math.erfc(-x / math.sqrt(2))
+
+
+UNARY = {
+    "neg": lambda x: -x, "abs": abs, "sign": sign, "exp": exp, "expm1": expm1,
+    "log": log, "log1p": log1p, "sqrt": quiet(math.sqrt), "rsqrt": rsqrt,
+    "reciprocal": lambda x: over(1.0, x), "erf": math.erf,
+    "sin": quiet(math.sin), "cos": quiet(math.cos), "tan": quiet(math.tan),
+    "asin": quiet(math.asin), "acos": quiet(math.acos), "atan": math.atan,
+    "sinh": sinh, "cosh": quiet(math.cosh), "tanh": math.tanh,
+    "asinh": math.asinh, "acosh": quiet(math.acosh),
+    "atanh": lambda x: over(x, 0.0) if abs(x) == 1 else quiet(math.atanh)(x),
+    "floor": same(math.floor), "ceil": same(math.ceil), "round": same(round),
+    "trunc": same(math.trunc), "relu": lambda x: 0.0 if x < 0 else x,
+    "sigmoid": at_ends(torch.sigmoid, lambda x: 1 / (1 + exp(-x))),
+    "silu": at_ends(F.silu, lambda x: x / (1 + exp(-x))), "gelu": gelu,
+    "softplus": lambda x: x + log1p(exp(-x)) if x > 0 else log1p(exp(x)),
+    "elu": lambda x: x if x > 0 else expm1(x),
+    "leaky_relu": lambda x: x if x > 0 else 0.01 * x,
+}
+UNARY["floor"] = lambda x: same(math.floor)(x) if x >= 0 or x != x or \
+    math.isinf(x) else float(math.floor(x))
+UNARY["ceil"] = lambda x: same(math.ceil)(x)
+
+
+def unary():
+    for name, f in UNARY.items():
+        for dt in ENDS:
+            x = ends(dt)
+            case(name, [Lit(dt, x)], lit(dt, [f(v) for v in x]))
+    for dt in INTS:
+        x = extremes(dt)
+        whole_set = {"neg": lambda v: -v, "abs": abs,
+                     "sign": lambda v: (v > 0) - (v < 0),
+                     "relu": lambda v: max(v, 0), "bit_not": lambda v: ~v}
+        for name in ("floor", "ceil", "round", "trunc"):
+            whole_set[name] = lambda v: v
+        for name, f in whole_set.items():
+            case(name, [Lit(dt, x)], Lit(dt, [wrap(dt, f(v)) for v in x]))
+        case("not", [Lit(dt, x)], Lit("bool", [v == 0 for v in x]))
+        case("clamp", [Lit(dt, x)], Lit(dt, [max(min(v, high(dt)), low(dt))
+                                             for v in x]))
+        case("clamp", [Lit(dt, x)], Lit(dt, x), min=-1e300, max=1e300)
+        case("clamp", [Lit(dt, x)], Lit(dt, [1 for v in x]), min=0.5,
+             max=1.5)
+        case("is_nan", [Lit(dt, x)], Lit("bool", [0] * len(x)))
+        case("is_inf", [Lit(dt, x)], Lit("bool", [0] * len(x)))
+    for dt in ENDS:
+        x = ends(dt)
+        case("is_nan", [Lit(dt, x)], Lit("bool", [v != v for v in x]))
+        case("is_inf", [Lit(dt, x)], Lit("bool", [math.isinf(v) for v in x]))
+        case("not", [Lit(dt, x)], Lit("bool", [v == 0 for v in x]))
+        case("clamp", [Lit(dt, x)], lit(dt, x))
+        case("clamp", [Lit(dt, x)], lit(dt, [
+            v if v != v else min(max(v, -1.5), 1.0) for v in x]), min=-1.5,
+            max=1.0)
+        case("hard_sigmoid", [Lit(dt, x)], lit(dt, [
+            v if v != v else min(max(0.25 * v + 0.5, 0), 1) for v in x]),
+            alpha=0.25, beta=0.5)
+    x = of("f32", [1.0, NAN, INF])
+    case("clamp", [x], of("f32", [NAN, NAN, NAN]), min=NAN)
+    case("clamp", [x], of("f32", [NAN, NAN, NAN]), max=NAN)
+    x = torch.zeros(2, 0)
+    for name in ("is_nan", "is_inf", "not"):
+        case(name, [x], x.bool())
+    for name, at in (("clamp", {"min": 1.0}),
+                     ("hard_sigmoid", {"alpha": 0.2, "beta": 0.5})):
+        case(name, [x], x, **at)
+    case("bit_not", [x.int()], x.int())
+    case("neg", [Lit("bool", [1])], None, error="neg")
+    case("bit_not", [x], None, error="bit_not")
+
+
+def binary():
+    whole_set = {
+        ("add",): lambda dt, a, b: a + b, ("sub",): lambda dt, a, b: a - b,
+        ("mul",): lambda dt, a, b: a * b,
+        ("min",): lambda dt, a, b: min(a, b),
+        ("max",): lambda dt, a, b: max(a, b),
+        ("and",): lambda dt, a, b: a & b, ("or",): lambda dt, a, b: a | b,
+        ("xor",): lambda dt, a, b: a ^ b,
+        ("div",): lambda dt, a, b: trunc_div(a, b),
+        ("div", "trunc"): lambda dt, a, b: trunc_div(a, b),
+        ("div", "floor"): lambda dt, a, b: a // b,
+        ("mod",): lambda dt, a, b: a % b,
+        ("mod", False): lambda dt, a, b: a - b * trunc_div(a, b)}
+    for dt in INTS:
+        ab = pairs(dt)
+        x, y = Lit(dt, [a for a, _ in ab]), Lit(dt, [b for _, b in ab])
+        for (name, *rest), f in whole_set.items():
+            at = {} if not rest else {"round": rest[0]} if name == "div" \
+                else {"floor": rest[0]}
+            case(name, [x, y], Lit(dt, [wrap(dt, f(dt, a, b))
+                                        for a, b in ab]), **at)
+        n = [-1, 0, 1, bits(dt) - 1, bits(dt), high(dt), low(dt)]
+        n = [wrap(dt, v) for v in n]
+        for name, left in (("shift_left", True), ("shift_right", False)):
+            for a in (high(dt), low(dt)):
+                case(name, [Lit(dt, [a] * len(n)), Lit(dt, n)],
+                     Lit(dt, [wrap(dt, shift(dt, a, k, left)) for k in n]))
+        p = [(high(dt), 2), (low(dt), 3), (2, 1), (1, high(dt)), (0, 0)]
+        p = [(a, wrap(dt, b)) for a, b in p]
+        case("pow", [Lit(dt, [a for a, _ in p]), Lit(dt, [b for _, b in p])],
+             Lit(dt, [wrap(dt, pow(a, b, 2**64) if b >= 0 else
+                           (a if b % 2 else 1) if abs(a) == 1 else 0)
+                      for a, b in p]))
+        for name in ("div", "mod"):
+            case(name, [Lit(dt, [low(dt)]), Lit(dt, [0])], None,
+                 error="integer division by zero")
+    for dt in ENDS:
+        x = ends(dt)
+        ab = [(a, b) for a in x for b in (x[0], x[3], x[6], -1.0, x[-1])]
+        u, v = Lit(dt, [a for a, _ in ab]), Lit(dt, [b for _, b in ab])
+        real = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b,
+                "mul": lambda a, b: a * b, "div": over}
+        for name, f in real.items():
+            case(name, [u, v], lit(dt, [f(a, b) for a, b in ab]))
+        p, q = (torch.tensor(t.numbers, dtype=torch.float64) for t in (u, v))
+        for name, y in (("atan2", torch.atan2(p, q)),
+                        ("pow", torch.tensor(np.power(p.numpy(),
+                                                      q.numpy()))),
+                        ("mod", torch.tensor(
+                            [floor_mod(s, t) for s, t in ab],
+                            dtype=torch.float64))):
+            case(name, [u, v], lit(dt, y.tolist()))
+        case("mod", [u, v], lit(dt, [fmod(s, t) for s, t in ab]), floor=False)
+        for how in ("trunc", "floor"):
+            case("div", [u, v], lit(dt, torch.div(
+                p, q, rounding_mode=how).tolist()), round=how)
+        for name, pick in (("min", min), ("max", max)):
+            y = [NAN if a != a or b != b else
+                 pick(a, b, key=lambda t: (t, math.copysign(1, t)))
+                 for a, b in ab]
+            case(name, [u, v], lit(dt, y))
+    one = of("f32", [1.0, 2.0])
+    e = torch.zeros(0, 2)
+    for name in ("add", "sub", "mul", "div", "mod", "pow", "min", "max",
+                 "atan2"):
+        case(name, [e, one], e)
+    for name in ("and", "or", "xor", "shift_left", "shift_right"):
+        case(name, [e.int(), of("i32", [1, 2])], e.int())
+        case(name, [one, one], None, error=name)
+    case("add", [torch.zeros(2, 3), torch.zeros(2)], None, error="broadcast")
+    case("add", [one, of("i32", [1, 2])], None, error="one dtype")
+    case("div", [e.int(), of("i32", [0, 0])], e.int())
+
+
+def compare():
+    tests = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
+             "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+             "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b}
+    for dt in INTS + tuple(ENDS):
+        x = ends(dt) if dt in ENDS else extremes(dt)
+        ab = [(a, b) for a in x for b in x[:3] + x[-1:]]
+        for name, f in tests.items():
+            case(name, [Lit(dt, [a for a, _ in ab]),
+                        Lit(dt, [b for _, b in ab])],
+                 Lit("bool", [f(a, b) for a, b in ab]))
+    for name in tests:
+        case(name, [Lit("i64", [2**53 + 1]), Lit("i64", [2**53])],
+             Lit("bool", [tests[name](1, 0)]))
+        case(name, [of("c64", [1, 1]), of("c64", [1, 1])], None, error=name)
+
+
+def every():
+    """Ops that move elements take all types."""
+    for dt in INTS + tuple(ENDS) + ("bool",):
+        v = ends(dt) if dt in ENDS else extremes(dt) if dt != "bool" else \
+            [1, 0, 1, 1, 0, 1]
+        v = (v * 2)[:6]
+        x = Lit(dt, v, 2, 3)
+        case("where", [Lit("bool", [1, 0, 1], 3), x, Lit(dt, [v[1]], 1)],
+             Lit(dt, [v[0], v[1], v[2], v[3], v[1], v[5]], 2, 3))
+        case("transpose", [x], Lit(dt, [v[i] for i in (0, 3, 1, 4, 2, 5)], 3,
+                                   2), perm=[1, 0])
+        case("reshape", [x], Lit(dt, v, 3, 2), shape=[3, 2])
+        case("expand", [Lit(dt, v[:3], 3, 1)], Lit(
+            dt, [u for u in v[:3] for _ in range(3)], 3, 3), shape=[3, 3])
+        case("slice", [x], Lit(dt, [v[2], v[1], v[5], v[4]], 2, 2), axes=[1],
+             starts=[-1], ends=[0], steps=[-1])
+        case("concat", [x, Lit(dt, [], 2, 0), Lit(dt, v[4:], 2, 1)],
+             Lit(dt, v[:3] + v[4:5] + v[3:] + v[5:], 2, 4), axis=1)
+        case("pad", [x], Lit(dt, [v[i] for i in (1, 0, 1, 2, 1, 4, 3, 4, 5,
+                                                 4)], 2, 5),
+             pads=[0, 1, 0, 1], mode="reflect")
+        case("pad", [Lit(dt, v[:2])], Lit(dt, [v[1], 1]), pads=[-1, 1],
+             value=1.0)
+        case("gather", [x, Lit("i64", [-1, 0])],
+             Lit(dt, [v[2], v[0], v[5], v[3]], 2, 2), axis=1)
+        case("gather_elements", [x, Lit("i32", [-3, 2], 2, 1)],
+             Lit(dt, [v[0], v[5]], 2, 1), axis=1)
+        case("gather_nd", [x, Lit("u8", [1, 2], 1, 2)], Lit(dt, [v[5]], 1))
+        case("scatter_elements", [x, Lit("i64", [-1, 0], 2, 1),
+                                  Lit(dt, v[1:3], 2, 1)],
+             Lit(dt, v[:2] + [v[1], v[2]] + v[4:], 2, 3), axis=1)
+        case("scatter_nd", [x, Lit("i64", [-1], 1, 1),
+                            Lit(dt, v[:3], 1, 3)],
+             Lit(dt, v[:3] + v[:3], 2, 3))
+        if dt == "f8e8m0":
+            continue
+        key = [(INF, 1) if u != u else (u, 0) for u in v]
+        up = sorted(range(6), key=lambda i: (key[i], i))
+        down = sorted(range(6), key=lambda i: ((-key[i][0], -key[i][1]), i))
+        for order, largest in ((up, False), (down, True)):
+            case("topk", [Lit(dt, v)], [Lit(dt, [v[i] for i in order[:4]]),
+                                        Lit("i64", order[:4])], k=4,
+                 largest=largest)
+    exact.update(("where", "topk"))
+
+
+def source():
+    for dt in INTS + tuple(ENDS):
+        v = ends(dt) if dt in ENDS else extremes(dt)
+        text = ["nan" if x != x else repr(x) if isinstance(x, float) else
+                str(x) for x in v]
+        case("const", [], Lit(dt, v), value=Raw(
+            f"{dt}[{len(v)}] [" + ", ".join(text) + "]"))
+    case("dims", [], Lit("i64", [2**62, -2**62, 0]), value=[2**62, -2**62, 0])
+    whole("dims", "%x: f32[N]",
+          [("input", "%x", "[0] []"), ("expect", "%r", Lit("i64", [0, -1]))],
+          "  %r = dims {value=[N,N-1]} : i64[2]\n", "%r")
+    whole("dims", "%x: f32[N]",
+          [("input", "%x", "[0] []"), ("error", "", "divides by zero")],
+          "  %r = dims {value=[4/N]} : i64[1]\n", "%r")
+    case("iota", [], Lit("i2", [0, 1, -2, -1, 0]), shape=[5], dtype=Raw("i2"))
+    case("iota", [], Lit("u4", [i % 16 for i in range(18)]), shape=[18],
+         dtype=Raw("u4"))
+    case("iota", [], Lit("f4e2m1", [narrow("f4e2m1", i) for i in range(9)]),
+         shape=[9], dtype=Raw("f4e2m1"))
+    case("iota", [], torch.zeros(2, 0), shape=[2, 0], axis=1, dtype=Raw("f32"))
+    case("iota", [], None, error="axis", shape=[2], axis=1)
+    case("iota", [], None, error="large", shape=[2**40, 2**40])
+
+
+def cast():
+    big = [NAN, INF, -INF, -0.0, 1e300, -1e300, 2.0**63, -2.0**63,
+           2.0**63 - 1024, 2.0**64, 2.0**31, -2.0**31 - 1, 255.9, -128.9,
+           0.999, -0.999]
+    for dt in ("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8"):
+        y = [0 if v != v else high(dt) if v >= high(dt) else
+             low(dt) if v <= low(dt) else int(v) for v in big]
+        case("cast", [Lit("f64", big)], Lit(dt, y), to=Raw(dt))
+        f = [v for v in big if abs(v) < 1e38 or not math.isfinite(v)]
+        f = [narrow("f32", v) for v in f]
+        y = [0 if v != v else high(dt) if v >= high(dt) else
+             low(dt) if v <= low(dt) else int(v) for v in f]
+        case("cast", [Lit("f32", f)], Lit(dt, y), to=Raw(dt))
+    for dt in ("i4", "u4", "i2", "u2"):
+        v = [0.0, -0.0, 1.9, -1.9, 7.0, 8.0, 15.0, 16.0, -8.0, -9.0]
+        case("cast", [Lit("f32", v)], Lit(dt, [wrap(dt, int(x)) for x in v]),
+             to=Raw(dt))
+    for src in INTS:
+        x = extremes(src)
+        for dt in INTS:
+            case("cast", [Lit(src, x)], Lit(dt, [wrap(dt, v) for v in x]),
+                 to=Raw(dt))
+        for dt in ("f64", "f32", "f16", "bf16"):
+            y = np.array(x, {"i": np.int64, "u": np.uint64}[src[0]])
+            y = y.astype(np.float32 if dt != "f64" else np.float64)
+            case("cast", [Lit(src, x)], lit(dt, y.tolist()), to=Raw(dt))
+        case("cast", [Lit(src, x)], Lit("bool", [v != 0 for v in x]),
+             to=Raw("bool"))
+    wide = [NAN, INF, -INF, 1e30, -1e30, 0.0, -0.0, 1e-30, 6.0, 5.0, 0.25,
+            0.26, 0.75, 460.0, 464.0, 61440.0, 61439.0, 248.0, 2.0**-10,
+            3 * 2.0**-11]
+    for dt, top in (("f8e4m3fn", 448), ("f8e5m2", 57344), ("f8e4m3fnuz", 240),
+                    ("f8e5m2fnuz", 57344), ("f4e2m1", 6)):
+        v = [narrow("f32", x) for x in wide]
+        y = [x if x != x else min(max(x, -top), top) for x in v]
+        if dt == "f4e2m1":
+            y = [-0.0 if x != x else x for x in y]
+        case("cast", [Lit("f32", v)], lit(dt, y), to=Raw(dt))
+        if dt != "f4e2m1":
+            case("cast", [Lit("f32", v)], lit(dt, v), to=Raw(dt),
+                 saturate=False)
+        for back in ("f64", "f16", "i32"):
+            x = ends(dt)
+            y = lit(back, x) if back[0] == "f" else Lit(
+                back, [0 if v != v else 2**31 - 1 if v == INF else
+                       -2**31 if v == -INF else int(v) for v in x])
+            case("cast", [Lit(dt, x)], y, to=Raw(back))
+        case("cast", [Lit(dt, ends(dt))], Lit("bool", [
+            v != 0 for v in ends(dt)]), to=Raw("bool"))
+    v = [1.0, 2.0**-127, 2.0**127, NAN, 3.5]
+    case("cast", [Lit("f32", v)], Lit("f8e8m0", [1.0, 2.0**-127, 2.0**127,
+                                                 NAN, 4.0]), to=Raw("f8e8m0"))
+    case("cast", [Lit("f8e8m0", v[:4])], Lit("f32", v[:4]), to=Raw("f32"))
+    case("cast", [torch.tensor([1j])], None, error="c64", to=Raw("f32"))
+    for src, dst, x, y in (
+            ("i4", "u4", [-8, 7, -1], [8, 7, 15]),
+            ("u2", "i2", [0, 1, 2, 3, 2], [0, 1, -2, -1, -2]),
+            ("f4e2m1", "u4", [-0.0, 6.0, -6.0], [8, 7, 15]),
+            ("f64", "i64", [-0.0, INF], [-2**63, 0x7ff0000000000000]),
+            ("u64", "i64", [2**64 - 1, 2**63], [-1, -2**63]),
+            ("f8e4m3fn", "u8", [448.0, -0.0], [0x7e, 0x80]),
+            ("bf16", "u16", [INF, -0.0], [0x7f80, 0x8000])):
+        case("bitcast", [Lit(src, x)], Lit(dst, y), to=Raw(dst))
+    case("bitcast", [of("f32", [NAN])], None, error="width", to=Raw("i64"))
+    case("bitcast", [of("u8", [2])], None, error="bool", to=Raw("bool"))
+
+
+# ---- reductions --------------------------------------------------------------
+
+def reduce():
+    for dt in INTS:
+        x = extremes(dt)
+        for name, f in (("reduce_sum", sum), ("reduce_prod", math.prod),
+                        ("reduce_max", max), ("reduce_min", min)):
+            case(name, [Lit(dt, x)], Lit(dt, [wrap(dt, f(x))], 1), axes=[0],
+                 keep=True)
+        case("reduce_any", [Lit(dt, x)], Lit("bool", [1], 1), axes=[0],
+             keep=True)
+        case("arg_max", [Lit(dt, x)], Lit("i64", [x.index(max(x))], 1),
+             axes=[0], keep=True)
+        case("arg_min", [Lit(dt, x)], Lit("i64", [x.index(min(x))], 1),
+             axes=[0], keep=True)
+        case("cumsum", [Lit(dt, x)], Lit(dt, [
+            wrap(dt, sum(x[:i + 1])) for i in range(len(x))]), axis=0)
+        case("cumprod", [Lit(dt, x)], Lit(dt, [
+            wrap(dt, math.prod(x[:i + 1])) for i in range(len(x))]), axis=-1)
+    for dt in ("i32", "i8", "u8", "i4"):
+        x = extremes(dt)
+        case("reduce_mean", [Lit(dt, x)], Lit(dt, [
+            trunc_div(sum(x), len(x))], 1), axes=[0], keep=True)
+    for dt in ENDS:
+        if dt in ("f8e4m3fnuz", "f8e5m2fnuz"):
+            continue
+        v = ends(dt)
+        top = v[0]
+        x = [top, top, -top, v[2], v[4], -0.0] + [0.0, 1.0] + v[-4:]
+        n = len(x) // 4
+        t = torch.tensor(x, dtype=torch.float64).reshape(n, 4)
+        for name, f in (("reduce_sum", torch.sum), ("reduce_mean", torch.mean),
+                        ("reduce_prod", torch.prod),
+                        ("reduce_max", torch.amax),
+                        ("reduce_min", torch.amin)):
+            case(name, [Lit(dt, x, n, 4)], lit(dt, f(t, 1).tolist()),
+                 axes=[-1])
+        for name, f in (("cumsum", torch.cumsum), ("cumprod", torch.cumprod)):
+            case(name, [Lit(dt, x, n, 4)],
+                 Lit(dt, lit(dt, f(t, 1).reshape(-1).tolist()).numbers, n, 4),
+                 axis=1)
+        case("reduce_any", [Lit(dt, x, n, 4)], Lit("bool", (t != 0).any(
+            1).tolist()), axes=[1])
+        for name, f in (("arg_max", np.argmax), ("arg_min", np.argmin)):
+            case(name, [Lit(dt, x, n, 4)], Lit("i64", f(t.numpy(),
+                                                        1).tolist()),
+                 axes=[1])
+    z = of("f32", [-0.0, 0.0, -0.0], 1, 3)
+    case("arg_max", [z], of("i64", [0]), axes=[1])
+    case("arg_max", [z], of("i64", [2]), axes=[1], last=True)
+    case("arg_min", [of("f32", [1, NAN, NAN])], of("i64", 2), axes=[],
+         last=True)
+    e = torch.zeros(2, 0)
+    for name in ("reduce_max", "reduce_min", "arg_max", "arg_min"):
+        case(name, [e], None, error="empty", axes=[1])
+        case(name, [e], e.sum(0).long() if name[0] == "a" else e.sum(0),
+             axes=[0])
+        case(name, [of("f32", [1.0])], None, error="axis", axes=[1])
+    case("reduce_mean", [e.int()], None, error="empty", axes=[1])
+    case("reduce_sum", [e.int()], of("i32", [0, 0]), axes=[1])
+    case("reduce_prod", [e.int()], of("i32", [1, 1]), axes=[1])
+    case("reduce_sum", [torch.zeros(2, 2)], None, error="twice", axes=[0, -2])
+    case("arg_max", [torch.zeros(2, 2)], None, error="axes", axes=[0, 1])
+    case("cumsum", [of("f32", 1.0)], None, error="axis", axis=0)
+    case("cumprod", [torch.zeros(2, 0, 3)], torch.zeros(2, 0, 3), axis=1)
+
+
+def softmax():
+    for name, f in (("softmax", torch.softmax),
+                    ("log_softmax", torch.log_softmax)):
+        for dt in ("f64", "f32", "f16", "bf16", "f8e5m2", "f8e4m3fn"):
+            v = ends(dt)
+            x = [v[0], v[1], v[2], v[6], v[7], v[0], v[0], v[5], v[-1], v[1],
+                 v[1], v[1]]
+            t = torch.tensor(x, dtype=torch.float64).reshape(4, 3)
+            case(name, [Lit(dt, x, 4, 3)],
+                 Lit(dt, lit(dt, f(t, 1).reshape(-1).tolist()).numbers, 4, 3),
+                 axis=1)
+        case(name, [torch.zeros(0, 3)], torch.zeros(0, 3), axis=1)
+        case(name, [of("i32", [1])], None, error="float", axis=0)
+        case(name, [torch.zeros(2)], None, error="axis", axis=-2)
+
+
+# ---- products and windows ----------------------------------------------------
+
+def matmul():
+    for dt in INTS:
+        a, b = [low(dt), high(dt), high(dt), 1], [high(dt), high(dt), 1,
+                                                  low(dt)]
+        y = [a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3],
+             a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]]
+        case("matmul", [Lit(dt, a, 2, 2), Lit(dt, b, 2, 2)],
+             Lit(dt, [wrap(dt, v) for v in y], 2, 2))
+    for dt in ("f64", "f32", "f16", "bf16", "f8e4m3fn", "f4e2m1"):
+        v = ends(dt)
+        a, b = [v[0], v[0], v[1], v[4]], [1.0, -0.0, v[-1], 1.0]
+        x = torch.tensor(a, dtype=torch.float64).reshape(2, 2)
+        y = x @ torch.tensor(b, dtype=torch.float64).reshape(2, 2)
+        case("matmul", [Lit(dt, a, 2, 2), Lit(dt, b, 2, 2)],
+             Lit(dt, lit(dt, y.reshape(-1).tolist()).numbers, 2, 2))
+    case("matmul", [torch.zeros(2, 0), torch.zeros(0, 3), of("f32", [1, NAN,
+                                                                     -INF])],
+         of("f32", [1, NAN, -INF] * 2, 2, 3))
+    case("matmul", [torch.zeros(0, 2, 2), torch.zeros(1, 2, 3)],
+         torch.zeros(0, 2, 3))
+    case("matmul", [of("f32", 1.0), torch.zeros(1)], None, error="rank 0")
+    case("matmul", [torch.zeros(2, 3), torch.zeros(2, 3)], None,
+         error="inner sizes")
+
+
+def conv():
+    at = {"stride": [1], "pad": [1, 1], "dilation": [1]}
+    for dt in ("f64", "f32", "f16", "bf16"):
+        v = ends(dt)
+        x, w = [v[0], v[0], NAN, v[4], 1.0, -INF], [1.0, 1.0, v[0]]
+        t, k = (torch.tensor(q, dtype=torch.float64).reshape(1, 1, -1)
+                for q in (x, w))
+        for name, f in (("conv", F.conv1d), ("conv_transpose",
+                                             F.conv_transpose1d)):
+            more = {"out_pad": [0]} if name != "conv" else {}
+            y = f(t[..., 1:5], k[..., :2], padding=0)
+            case(name, [Lit(dt, x[1:5], 1, 1, 4), Lit(dt, w[:2], 1, 1, 2)],
+                 Lit(dt, lit(dt, y.reshape(-1).tolist()).numbers, *y.shape),
+                 stride=[1], pad=[0, 0], dilation=[1], **more)
+            z = f(t[..., :2], k[..., 1:], padding=0)
+            case(name, [Lit(dt, x[:2], 1, 1, 2), Lit(dt, w[1:], 1, 1, 2)],
+                 Lit(dt, lit(dt, z.reshape(-1).tolist()).numbers, *z.shape),
+                 stride=[1], pad=[0, 0], dilation=[1], **more)
+    for dt in ("i32", "i64", "u8", "i4"):
+        x, w = [low(dt), high(dt), high(dt)], [high(dt), high(dt)]
+        y = [w[0] * x[0] + w[1] * x[1], w[0] * x[1] + w[1] * x[2]]
+        case("conv", [Lit(dt, x, 1, 1, 3), Lit(dt, w, 1, 1, 2)],
+             Lit(dt, [wrap(dt, q) for q in y], 1, 1, 2), stride=[1],
+             pad=[0, 0], dilation=[1])
+        y = [w[0] * x[0], w[0] * x[1] + w[1] * x[0],
+             w[0] * x[2] + w[1] * x[1], w[1] * x[2]]
+        case("conv_transpose", [Lit(dt, x, 1, 1, 3), Lit(dt, w, 1, 1, 2)],
+             Lit(dt, [wrap(dt, q) for q in y], 1, 1, 4), stride=[1],
+             pad=[0, 0], dilation=[1], out_pad=[0])
+    b = of("f32", [1, NAN])
+    case("conv", [torch.zeros(1, 0, 3), torch.zeros(2, 0, 3), b],
+         of("f32", [1, 1, 1, NAN, NAN, NAN], 1, 2, 3), **at)
+    case("conv", [torch.zeros(1, 2, 3), torch.zeros(0, 2, 3)],
+         torch.zeros(1, 0, 3), **at)
+    case("conv_transpose", [torch.zeros(0, 2, 3), torch.zeros(2, 1, 3)],
+         torch.zeros(0, 1, 3), out_pad=[0], **at)
+    case("conv_transpose", [torch.zeros(1, 0, 3), torch.zeros(0, 2, 3), b],
+         of("f32", [1, 1, 1, NAN, NAN, NAN], 1, 2, 3), out_pad=[0], **at)
+    x, k = torch.zeros(1, 2, 3), torch.zeros(2, 2, 3)
+    for bad, why in (({"stride": [0]}, "stride"), ({"dilation": [0]},
+                                                   "dilation"),
+                     ({"pad": [-1, 0]}, "pad"), ({"dilation": [2**31 - 1]},
+                                                 "size"),
+                     ({"groups": 0}, "groups"), ({"groups": 2**62}, "groups"),
+                     ({"stride": [2**62]}, "stride")):
+        case("conv", [x, k], None, error=why, **{**at, **bad})
+        if why != "size":
+            case("conv_transpose", [x, k], None, error=why, out_pad=[0],
+                 **{**at, **bad})
+    case("conv_transpose", [x, k], None, error="size", stride=[1],
+         pad=[9, 9], dilation=[1], out_pad=[0])
+    case("conv_transpose", [x, k], None, error="memory",
+         stride=[2**31 - 1], pad=[0, 0], dilation=[2**31 - 1], out_pad=[0])
+
+
+def pool():
+    one = {"kernel": [2], "stride": [1], "pad": [0, 0], "dilation": [1]}
+    for dt in tuple(ENDS) + INTS:
+        v = ends(dt) if dt in ENDS else extremes(dt)
+        n = len(v) - 1
+        w = [(v[i], v[i + 1]) for i in range(n)]
+        top = [NAN if a != a or b != b else max(a, b) for a, b in w]
+        at = [i if a != a or (b == b and a >= b) else i + 1
+              for i, (a, b) in enumerate(w)]
+        case("max_pool", [Lit(dt, v, 1, 1, n + 1)], Lit(dt, top, 1, 1, n),
+             **one)
+        case("max_pool_index", [Lit(dt, v, 1, 1, n + 1)],
+             Lit("i64", at, 1, 1, n), **one)
+        if dt in INTS:
+            continue
+        case("avg_pool", [Lit(dt, v, 1, 1, n + 1)],
+             Lit(dt, [narrow(dt, (a + b) / 2) if dt != "f64" else
+                      (a + b) / 2 for a, b in w], 1, 1, n), **one)
+        case("adaptive_avg_pool", [Lit(dt, v[:2] + v[-2:], 1, 1, 4)],
+             Lit(dt, lit(dt, [(v[0] + v[1]) / 2,
+                              (v[-2] + v[-1]) / 2]).numbers, 1, 1, 2),
+             out=[2])
+    # A window that sees padding alone.
+    pad = {"kernel": [1], "stride": [1], "pad": [1, 0], "dilation": [1]}
+    x = of("f32", [3.0], 1, 1, 1)
+    case("max_pool", [x], of("f32", [-INF, 3.0], 1, 1, 2), **pad)
+    case("max_pool_index", [x], of("i64", [-1, 0], 1, 1, 2), **pad)
+    case("avg_pool", [x], of("f32", [NAN, 3.0], 1, 1, 2), **pad)
+    case("avg_pool", [x], of("f32", [0.0, 3.0], 1, 1, 2), count_pad=True,
+         **pad)
+    for dt in ("i8", "u8", "i64", "i4"):
+        case("max_pool", [Lit(dt, [1], 1, 1, 1)],
+             Lit(dt, [low(dt), 1], 1, 1, 2), **pad)
+    for dt in ("f8e4m3fn", "f4e2m1", "f16"):
+        least = -INF if dt == "f16" else -ENDS[dt][0]
+        case("max_pool", [Lit(dt, [1.0], 1, 1, 1)],
+             Lit(dt, [least, 1.0], 1, 1, 2), **pad)
+    for name in ("max_pool", "avg_pool", "max_pool_index"):
+        e = torch.zeros(0, 2, 3)
+        y = torch.zeros(0, 2, 2)
+        case(name, [e], y.long() if name == "max_pool_index" else y, **one)
+        for bad, why in (({"kernel": [0]}, "kernel"), ({"stride": [0]},
+                                                       "stride"),
+                         ({"kernel": [9]}, "size"), ({"pad": [0, -1]}, "pad"),
+                         ({"kernel": [2**40]}, "kernel"),
+                         ({"dilation": [-1]}, "dilation")):
+            case(name, [torch.zeros(1, 1, 3)], None, error=why,
+                 **{**one, **bad})
+    case("adaptive_avg_pool", [torch.zeros(0, 1, 3)], torch.zeros(0, 1, 2),
+         out=[2])
+    case("adaptive_avg_pool", [torch.zeros(1, 1, 3)], torch.zeros(1, 1, 0),
+         out=[0])
+    case("adaptive_avg_pool", [torch.zeros(1, 1, 0)],
+         of("f32", [NAN, NAN], 1, 1, 2), out=[2])
+    case("adaptive_avg_pool", [torch.zeros(1, 1, 3)], None, error="size",
+         out=[-1])
+    case("adaptive_avg_pool", [torch.zeros(1, 1, 3)], None, error="large",
+         out=[2**60])
+
+
+def resize():
+    near = {"mode": "nearest", "coord": "asymmetric", "round": "floor"}
+    for dt in tuple(ENDS) + INTS:
+        v = ends(dt) if dt in ENDS else extremes(dt)
+        case("resize", [Lit(dt, v, 1, 1, len(v))],
+             Lit(dt, [q for q in v for _ in (0, 1)], 1, 1, 2 * len(v)),
+             size=[2 * len(v)], **near)
+    big = [2**53 + 1, -2**53 - 1]
+    case("resize", [Lit("i64", big, 2, 1, 1)], Lit(
+        "i64", [big[0]] * 4 + [big[1]] * 4, 2, 2, 2), size=[2, 2], **near)
+    x = of("f32", [NAN, 1, INF, 3.4028235e38, 3.4028235e38], 1, 1, 5)
+    case("resize", [x], to("f32", F.interpolate(d(x), 3, mode="linear")),
+         size=[3], mode="linear")
+    e = torch.zeros(1, 1, 0)
+    case("resize", [e], None, error="empty", size=[2], mode="linear")
+    case("resize", [e], None, error="empty", size=[2], **near)
+    case("resize", [e], e, size=[0], mode="linear")
+    one = torch.zeros(1, 1, 2)
+    case("resize", [one], torch.zeros(1, 1, 0), size=[0], **near)
+    for bad, why in (({"size": [-1]}, "size"), ({"size": [2**60]}, "large"),
+                     ({"mode": "no"}, "mode"), ({"coord": "no"}, "coord"),
+                     ({"size": [4], "scales": [NAN]}, "scale"),
+                     ({"size": [4], "scales": [-2.0]}, "scale"),
+                     ({"size": [4], "scales": [1e300]}, "scale"),
+                     ({"size": [1, 1, 1, 1]}, "sizes")):
+        case("resize", [one], None, error=why,
+             **{"mode": "linear", "size": [4], **bad})
+
+
+def sample():
+    for dt in ("f64", "f32", "f16", "bf16"):
+        v = ends(dt)
+        x = Lit(dt, [v[0], v[1], v[0], 1.0], 1, 1, 2, 2)
+        g = Lit(dt, [-1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, 1.0], 1, 1, 4, 2)
+        case("grid_sample", [x, g], Lit(dt, [v[0], v[1], v[0], 1.0], 1, 1, 1,
+                                        4), align=True)
+    x = of("f32", [1, 2, 3, 4], 1, 1, 2, 2)
+    g = of("f32", [3.4e38, 0.0, -3.4e38, 0.0], 1, 1, 2, 2)
+    for mode in ("nearest", "linear"):
+        for edge, y in (("zeros", [0, 0]), ("border", [3, 2])):
+            if edge == "border" and mode == "nearest":
+                y = [2, 1]
+            case("grid_sample", [x, g], of("f32", y, 1, 1, 1, 2), mode=mode,
+                 edge=edge)
+    for far in (INF, -INF, NAN):
+        g = of("f32", [far, 0.0], 1, 1, 1, 2)
+        y = torch.full((1, 1, 1, 1), NAN)
+        case("grid_sample", [x, g], y, mode="linear", edge="zeros")
+        case("grid_sample", [x, g], y, mode="cubic", edge="zeros")
+        case("grid_sample", [x, g], torch.zeros(1, 1, 1, 1), mode="nearest",
+             edge="zeros")
+    case("grid_sample", [torch.zeros(1, 2, 2, 2), torch.zeros(1, 0, 3, 2)],
+         torch.zeros(1, 2, 0, 3))
+    case("grid_sample", [torch.zeros(0, 2, 2, 2), torch.zeros(0, 1, 3, 2)],
+         torch.zeros(0, 2, 1, 3))
+    case("grid_sample", [torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 1, 2)],
+         torch.zeros(1, 1, 1, 1))
+    case("grid_sample", [torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 1, 3)],
+         None, error="coordinates")
+    case("grid_sample", [torch.zeros(2, 1, 2, 2), torch.zeros(1, 1, 1, 2)],
+         None, error="batch")
+    case("grid_sample", [torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 1, 2)],
+         None, error="edge", edge="no")
+
+
+# ---- the rest ----------------------------------------------------------------
+
+def norm():
+    for dt in ("f64", "f32", "f16", "bf16"):
+        v = ends(dt)
+        x = [v[0], v[0], v[1], v[4], v[5], 0.0, INF, 1.0, NAN, 1.0, 2.0, 2.0]
+        if dt == "f64":
+            x[:4] = [1e150, 1e150, -1e150, 0.0]
+        t = torch.tensor(x, dtype=torch.float64).reshape(6, 2)
+        y = F.layer_norm(t, [2], eps=1e-5)
+        case("layer_norm", [Lit(dt, x, 6, 2)],
+             Lit(dt, lit(dt, y.reshape(-1).tolist()).numbers, 6, 2), axis=1,
+             eps=1e-5)
+        y = t / torch.sqrt((t * t).mean(1, True) + 1e-5)
+        case("rms_norm", [Lit(dt, x, 6, 2)],
+             Lit(dt, lit(dt, y.reshape(-1).tolist()).numbers, 6, 2), axis=1,
+             eps=1e-5)
+        y = F.group_norm(t.reshape(6, 1, 2), 1, eps=1e-5)
+        case("group_norm", [Lit(dt, x, 6, 1, 2)],
+             Lit(dt, lit(dt, y.reshape(-1).tolist()).numbers, 6, 1, 2),
+             groups=1, eps=1e-5)
+        p = [Lit(dt, q) for q in ([1.0, v[0]], [0.0, NAN], [0.0, 1.0],
+                                  [0.0, INF])]
+        s, b, m, w = (torch.tensor(q.numbers, dtype=torch.float64) for q in p)
+        y = (t - m) / torch.sqrt(w + 1e-5) * s + b
+        case("batch_norm", [Lit(dt, x, 6, 2)] + p,
+             Lit(dt, lit(dt, y.reshape(-1).tolist()).numbers, 6, 2), eps=1e-5)
+    e = torch.zeros(2, 0)
+    case("layer_norm", [e], e, axis=1, eps=1e-5)
+    case("rms_norm", [e], e, axis=1, eps=1e-5)
+    e = torch.zeros(2, 2, 0)
+    case("group_norm", [e], e, groups=2, eps=1e-5)
+    case("batch_norm", [e] + [torch.ones(2)] * 4, e, eps=1e-5)
+    case("group_norm", [torch.zeros(1, 3)], None, error="groups", groups=2,
+         eps=1e-5)
+    case("group_norm", [torch.zeros(1, 3)], None, error="groups", groups=0,
+         eps=1e-5)
+    case("layer_norm", [torch.zeros(2)], None, error="axis", axis=1, eps=1e-5)
+    case("rms_norm", [torch.zeros(2), torch.zeros(3)], None, error="broadcast",
+         axis=0, eps=1e-5)
+    case("batch_norm", [torch.zeros(1, 3)] + [torch.ones(2)] * 4, None,
+         error="channels", eps=1e-5)
+    c = of("f32", [1.0, 1.0], 1, 2)  # no variance and no eps
+    case("layer_norm", [c], of("f32", [NAN, NAN], 1, 2), axis=1, eps=0.0)
+    case("rms_norm", [c * 0], of("f32", [NAN, NAN], 1, 2), axis=1, eps=0.0)
+
+
+def attention():
+    for dt in ("f64", "f32", "f16", "bf16"):
+        v = ends(dt)
+        q = Lit(dt, [1.0, 0.0], 2, 1)
+        case("sdpa", [q, Lit(dt, [v[0], v[1]], 2, 1),
+                      Lit(dt, [v[0], NAN], 2, 1)],
+             Lit(dt, [NAN, NAN], 2, 1))
+        case("sdpa", [q, Lit(dt, [INF, 1.0], 2, 1),
+                      Lit(dt, [1.0, 2.0], 2, 1)],
+             Lit(dt, [NAN, NAN], 2, 1))
+        case("sdpa", [q, Lit(dt, [1.0, 1.0], 2, 1),
+                      Lit(dt, [1.0, 2.0], 2, 1),
+                      Lit(dt, [-INF, -INF, 0.0, -INF], 2, 2)],
+             Lit(dt, [0.0, 1.0], 2, 1))
+        case("sdpa", [q, Lit(dt, [1.0, NAN], 2, 1),
+                      Lit(dt, [1.0, NAN], 2, 1),
+                      Lit("bool", [1, 0, 0, 0], 2, 2)],
+             Lit(dt, [1.0, 0.0], 2, 1))
+    z = torch.zeros
+    case("sdpa", [z(0, 2), z(3, 2), z(3, 1)], z(0, 1))
+    case("sdpa", [z(2, 2), z(0, 2), z(0, 1)], z(2, 1))
+    case("sdpa", [z(2, 0), z(1, 0), of("f32", [3.0], 1, 1)],
+         of("f32", [3.0, 3.0], 2, 1))
+    case("sdpa", [z(2, 2), z(3, 2), z(2, 1)], None, error="keys and values")
+    case("sdpa", [z(3, 2, 2), z(2, 2, 2), z(2, 2, 2)], None, error="heads")
+    case("sdpa", [z(2, 2), z(3, 2), z(3, 1), z(5, 5)], None, error="mask")
+
+
+def view():
+    x = of("f32", [1, NAN, -0.0], 3)
+    for at, why in ((dict(shape=[2]), "elements"),
+                    (dict(shape=[-1, 2]), "divide"),
+                    (dict(shape=[-1, -1]), "both"),
+                    (dict(shape=[-2]), "size"),
+                    (dict(shape=[2**62, 4]), "large")):
+        case("reshape", [x], None, error=why, **at)
+    case("reshape", [torch.zeros(0, 2)], None, error="no answer",
+         shape=[0, -1])
+    case("reshape", [torch.zeros(0, 2)], torch.zeros(2**40, 0),
+         shape=[2**40, 0])
+    for perm in ([0, 0], [1], [0, 2], [-1, 0]):
+        case("transpose", [torch.zeros(2, 2)], None, error="perm", perm=perm)
+    case("transpose", [torch.zeros(2, 0, 3)], torch.zeros(3, 2, 0),
+         perm=[2, 0, 1])
+    for shape in ([2], [-2], [2, 4]):
+        case("expand", [x], None, error="expand", shape=shape)
+    case("expand", [of("f32", [NAN])], torch.zeros(0), shape=[0])
+    case("expand", [of("f32", [NAN])], None, error="large",
+         shape=[2**40, 2**40])
+    far = [-2**63, 2**63 - 1]
+    y = of("i64", [1, 2, 3])
+    e = y[:0].contiguous()
+    case("slice", [y], y, axes=[0], starts=far[:1], ends=far[1:])
+    case("slice", [y], y.flip(0), axes=[0], starts=far[1:], ends=far[:1],
+         steps=[-1])
+    case("slice", [y], y[:1].contiguous(), axes=[0], starts=far[:1],
+         ends=far[1:], steps=far[1:])
+    case("slice", [y], y[2:].contiguous(), axes=[0], starts=far[1:],
+         ends=far[:1], steps=[-2**63 + 1])
+    case("slice", [y], e, axes=[0], starts=far[1:], ends=far[:1])
+    case("slice", [e], e, axes=[0], starts=far[:1], ends=far[1:])
+    case("slice", [e], e, axes=[0], starts=far[1:], ends=far[:1], steps=[-1])
+    for at in (dict(steps=[0]), dict(steps=far[:1])):
+        case("slice", [y], None, error="step", axes=[0], starts=[0], ends=[1],
+             **at)
+    case("slice", [y], None, error="axis", axes=[1], starts=[0], ends=[1])
+    case("slice", [y], None, error="axes", axes=[0, 0], starts=[0, 0],
+         ends=[1, 1])
+    case("slice", [y], None, error="starts", axes=[0], starts=[0, 0],
+         ends=[1])
+    case("concat", [torch.zeros(2, 2), torch.zeros(3, 2)], None,
+         error="joined dim", axis=1)
+    case("concat", [x, y], None, error="operand 1", axis=0)
+    case("concat", [x, x], None, error="axis", axis=1)
+    case("concat", [torch.zeros(0), torch.zeros(0)], torch.zeros(0), axis=0)
+    case("pad", [x], of("f32", [NAN, 1, NAN, -0.0, NAN]), pads=[1, 1],
+         value=NAN)
+    case("pad", [y], None, error="pads of dim 0", pads=[-2**63, 2**63 - 1])
+    case("pad", [y], None, error="size", pads=[2**62, 2**62])
+    case("pad", [y], None, error="dim 0", pads=[-2, -2])
+    case("pad", [y], None, error="pads", pads=[1])
+    case("pad", [y], None, error="mode", pads=[1, 1], mode="no")
+    for mode in ("edge", "reflect", "wrap"):
+        case("pad", [e], None, error="empty", pads=[1, 0], mode=mode)
+        case("pad", [y[:1].contiguous()], of("i64", [1] * 6), pads=[3, 2],
+             mode=mode)
+        t = np.pad(y.numpy(), (7, 5), mode)
+        case("pad", [y], npt(t), pads=[7, 5], mode=mode)
+    case("pad", [e], e, pads=[0, 0], mode="reflect")
+    case("pad", [y], of("i64", [9, 9]), pads=[-3, 2], value=9.0)
+    case("pad", [Lit("i64", [5])], Lit("i64", [2**63 - 1, 5, 2**63 - 1]),
+         pads=[1, 1], value=1e30)
+    case("pad", [Lit("u8", [5])], Lit("u8", [0, 5]), pads=[1, 0], value=NAN)
+
+
+def index():
+    """Indices out of range, in every index type, are errors."""
+    far = {"i64": [2**63 - 1, -2**63, 3, -4, 2**32], "i32": [2**31 - 1,
+                                                             -2**31, 3, -4],
+           "i8": [127, -128, 3, -4], "u8": [255, 3], "u64": [2**64 - 1, 2**63,
+                                                             3],
+           "i4": [7, -8], "u2": [3]}
+    x, w = torch.zeros(3), torch.zeros(3, 2)
+    e, f = torch.zeros(0), torch.zeros(3, 0)
+    for dt, bad in far.items():
+        for k in bad:
+            i, j = Lit(dt, [0, k]), Lit(dt, [0, k], 2, 1)
+            case("gather", [x, i], None, error="range")
+            case("gather", [w, i], None, error="range", axis=0)
+            case("gather_elements", [x, i], None, error="range")
+            case("gather_nd", [x, j], None, error="range")
+            case("scatter_elements", [x, i, torch.zeros(2)], None,
+                 error="range")
+            case("scatter_nd", [x, j, torch.zeros(2)], None, error="range")
+    none, col = of("i64", [0]), of("i64", [0], 1, 1)
+    for i, j in ((none, col), (none - 1, col - 1)):
+        case("gather", [e, i], None, error="range")
+        case("gather_elements", [e, i], None, error="range")
+        case("gather_nd", [e, j], None, error="range")
+        case("scatter_elements", [e, i, torch.zeros(1)], None, error="range")
+        case("scatter_nd", [e, j, torch.zeros(1)], None, error="range")
+    # Rows without elements: nothing would be moved, the index counts anyway.
+    case("gather", [f, none + 3], None, error="range")
+    case("gather_nd", [f, col + 3], None, error="range")
+    case("scatter_nd", [f, col + 3, torch.zeros(1, 0)], None, error="range")
+    case("gather", [f, none], torch.zeros(1, 0))
+    case("gather_nd", [f, col], torch.zeros(1, 0))
+    case("scatter_nd", [f, col, torch.zeros(1, 0)], f)
+    case("gather_nd", [x, torch.zeros(2, 0).long()], torch.zeros(2, 3))
+    case("gather_nd", [w, of("i64", [2, -3, 0, 2], 2, 2)], None,
+         error="range")
+    case("gather_nd", [w, of("i64", [2], 1, 1)], None, error="batch",
+         batch=1)
+    case("gather_nd", [x, torch.zeros(1, 2).long()], None, error="rank")
+    case("gather_elements", [w, torch.zeros(4, 1).long()], None,
+         error="dim 0", axis=1)
+    case("scatter_elements", [w, torch.zeros(4, 1).long(), torch.zeros(4, 1)],
+         None, error="dim 0", axis=1)
+    case("scatter_elements", [x, none, torch.zeros(2)], None, error="updates")
+    case("scatter_nd", [x, col, torch.zeros(2)], None, error="updates")
+    for op, ins in (("gather", [x, x]), ("gather_elements", [x, x]),
+                    ("gather_nd", [x, x]),
+                    ("scatter_elements", [x, x, x])):
+        case(op, ins, None, error="integer type")
+    case("scatter_elements", [x, none, torch.zeros(1)], None, error="reduce",
+         reduce="no")
+    for k in (-1, 4, 2**62):
+        case("topk", [x], None, error="k is", k=k)
+    case("topk", [e], [e, e.long()], k=0)
+    case("topk", [torch.zeros(0, 2)], [torch.zeros(0, 1),
+                                       torch.zeros(0, 1).long()], k=1)
+    case("topk", [torch.zeros(2, 0)], None, error="k is", k=1)
+    case("topk", [of("f32", 1.0)], None, error="axis", k=1)
+    whole("topk", "%x: f32[N], %y: f32[M]",
+          [("input", "%x", "[2] [1, nan]"), ("input", "%y", "[3] [0, 0, 0]"),
+           ("error", "", "k is 3")],
+          "  %r, %s = topk %x {k=M, axis=0}\n", "%r, %s")
+
+
+def scatter():
+    for dt in INTS:
+        for mode, f in (("add", lambda a, b: a + b),
+                        ("mul", lambda a, b: a * b), ("min", min),
+                        ("max", max)):
+            x, u = [high(dt), low(dt), 1], [high(dt), high(dt), low(dt)]
+            y = [wrap(dt, f(a, b)) for a, b in zip(x, u)]
+            case("scatter_elements", [Lit(dt, x), of("i64", [0, 1, 2]),
+                                      Lit(dt, u)], Lit(dt, y), reduce=mode)
+            case("scatter_nd", [Lit(dt, x), of("i64", [0, 1, 2], 3, 1),
+                                Lit(dt, u)], Lit(dt, y), reduce=mode)
+    for dt in ("f64", "f32", "f16", "bf16", "f8e5m2"):
+        v = ends(dt)
+        x, u = [v[0], v[1], -0.0, INF, 1.0], [v[0], v[4], 0.0, -INF, NAN]
+        for mode, f in (("add", lambda a, b: a + b),
+                        ("mul", lambda a, b: a * b),
+                        ("min", lambda a, b: NAN if a != a or b != b else
+                         min(a, b, key=lambda t: (t, math.copysign(1, t)))),
+                        ("max", lambda a, b: NAN if a != a or b != b else
+                         max(a, b, key=lambda t: (t, math.copysign(1, t))))):
+            y = lit(dt, [f(a, b) for a, b in zip(x, u)])
+            case("scatter_elements", [Lit(dt, x), of("i64", range5()),
+                                      Lit(dt, u)], y, reduce=mode)
+            case("scatter_nd", [Lit(dt, x), of("i64", range5(), 5, 1),
+                                Lit(dt, u)], y, reduce=mode)
+    case("scatter_elements", [of("c64", [1]), of("i64", [0]),
+                              of("c64", [1])], None, error="reduce",
+         reduce="add")
+
+
+def range5():
+    return [0, 1, 2, 3, 4]
+
+
+def quant():
+    v = [NAN, INF, -INF, -0.0, 0.5, 1.5, -0.5, 3.4028235e38, 1e-45, -2.5]
+    x = of("f32", v)
+    for dt in ("u8", "i8", "i16", "u16", "i4", "u4", "i2", "u2", "i32"):
+        y = [0 if q != q else high(dt) if q == INF else low(dt) if q == -INF
+             else max(low(dt), min(high(dt), round(narrow("f32", q))))
+             for q in v]
+        case("quantize", [x, of("f32", 1.0)], Lit(dt, y), to=Raw(dt))
+        case("quantize", [of("f32", [0.0, 1.0, -1.0, NAN]), of("f32", 0.0)],
+             Lit(dt, [0, high(dt), low(dt), 0]), to=Raw(dt))
+        z = Lit(dt, [high(dt)], 1)
+        case("quantize", [of("f32", [1.0, -1e9, INF, -INF, -1.0]),
+                          of("f32", [1.0]), z],
+             Lit(dt, [high(dt), low(dt) if dt != "i32" else
+                      high(dt) - 10**9, high(dt), low(dt), high(dt) - 1]),
+             to=Raw(dt))
+        k = extremes(dt)
+        case("dequantize", [Lit(dt, k), of("f32", 2.0),
+                            Lit(dt, [low(dt)], 1)],
+             lit("f32", [(q - low(dt)) * 2.0 for q in k]))
+        case("dequantize", [Lit(dt, k), of("f32", [NAN])],
+             Lit("f32", [NAN] * len(k)))
+        case("dequantize", [Lit(dt, [], 0)] + [of("f32", 1.0)],
+             torch.zeros(0))
+    for dt in ("f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f4e2m1"):
+        top = ENDS[dt][0]
+        y = [q if q != q else max(-top, min(top, narrow("f32", q) / 0.5))
+             for q in v]
+        if dt == "f4e2m1":
+            y[0] = -0.0
+        case("quantize", [x, of("f32", 0.5)], lit(dt, y), to=Raw(dt))
+        case("dequantize", [Lit(dt, ends(dt)), of("f32", 0.5)],
+             lit("f32", [q * 0.5 for q in ends(dt)]))
+    case("quantize", [torch.zeros(0, 2), torch.ones(2)],
+         torch.zeros(0, 2).to(torch.uint8), to=Raw("u8"))
+    case("quantize", [torch.zeros(2, 0), torch.ones(0)],
+         torch.zeros(2, 0).to(torch.uint8), to=Raw("u8"))
+    case("quantize", [x, torch.ones(2)], None, error="axis", axis=0,
+         to=Raw("u8"))
+    case("quantize", [x, torch.ones(2)], None, error="axis", axis=1,
+         to=Raw("u8"))
+    case("quantize", [x, of("f32", 1.0), of("i8", 0)], None,
+         error="zero point", to=Raw("u8"))
+    case("quantize", [x, of("f32", 1.0)], None, error="quantised type",
+         to=Raw("f32"))
+    case("dequantize", [x, of("f32", 1.0)], None, error="quantised type")
+    case("dequantize", [of("u8", [1]), of("i32", 1)], None, error="scale")
+
+
+def recurrent():
+    z = torch.zeros
+    for op, g, states in (("lstm", 4, 2), ("gru", 3, 1), ("rnn", 1, 1)):
+        def ins(t=2, b=1, i=1, fill=0.0, lengths=None, w=None):
+            x = [z(t, b, i) + fill, z(1, g, i) if w is None else w,
+                 z(1, g, 1)]
+            if lengths is not None:
+                x += [None] * (2 + (op == "lstm")) + [lengths]
+            return x
+
+        def want(t, b, v=0.0):
+            return [z(t, 1, b, 1) + v] + [z(1, b, 1) + v] * states
+
+        for bad in (-1, 3, 2**31 - 1, -2**31):
+            case(op, ins(lengths=of("i32", [bad])), None, error="length",
+                 hidden=1)
+        case(op, ins(lengths=Lit("i64", [-2**63])), None, error="length",
+             hidden=1)
+        case(op, ins(lengths=Lit("u64", [2**64 - 1])), None, error="length",
+             hidden=1)
+        case(op, ins(lengths=of("i32", [0])), want(2, 1), hidden=1)
+        case(op, ins(fill=NAN), want(2, 1, NAN), hidden=1)
+        case(op, ins(t=0), want(0, 1), hidden=1)
+        case(op, ins(b=0), want(2, 0), hidden=1)
+        case(op, ins(i=0), want(2, 1), hidden=1)
+        y = want(2, 1)
+        if op == "rnn":
+            y = want(2, 1, 1.0)
+            case(op, ins(fill=3.4028235e38, w=z(1, 1, 1) + 1), want(
+                2, 1, 3.4028235e38), hidden=1, act="relu")
+        case(op, ins(fill=INF, w=z(1, g, 1) + 1), want(2, 1, 1.0)
+             if op == "rnn" else INF_RNN[op], hidden=1)
+        case(op, ins(fill=-0.0), want(2, 1), hidden=1)
+        for h in (0, -1, 2**31, 2**62):
+            case(op, ins(), None, error="hidden", hidden=h)
+        case(op, ins(), None, error="direction", hidden=1, direction="up")
+        case(op, ins(), None, error="dim", hidden=2)
+
+
+# x = inf with weights of 1 opens every gate: c = 1, 2; the gru keeps h = 0.
+INF_RNN = {
+    "lstm": [torch.tensor([math.tanh(1), math.tanh(2)]).reshape(2, 1, 1, 1),
+             torch.tensor([math.tanh(2)]).reshape(1, 1, 1),
+             torch.tensor([2.0]).reshape(1, 1, 1)],
+    "gru": [torch.zeros(2, 1, 1, 1), torch.zeros(1, 1, 1)]}
+
+
+def linalg():
+    for dt in ("f64", "f32", "f16", "bf16", "f8e5m2"):
+        v = ends(dt)
+        for m in ([v[0], 0.0, 0.0, v[0]], [v[0], v[0], v[0], v[0]],
+                  [0.0, 1.0, 0.0, NAN], [INF, 0.0, 0.0, 1.0],
+                  [v[4], 0.0, 0.0, v[4]], [0.0, -0.0, 1.0, 1.0]):
+            a = torch.tensor(m, dtype=torch.float64).reshape(2, 2)
+            y = float(torch.linalg.det(a)) if all(map(math.isfinite, m)) \
+                else NAN if NAN in m or m[0] == 0 else INF
+            y = NAN if any(q != q for q in m) else y
+            case("det", [Lit(dt, m, 2, 2)], scalar(dt, narrow(dt, y)))
+    case("det", [torch.zeros(2, 3)], None, error="square")
+    case("det", [torch.zeros(3)], None, error="rank")
+
+
+def scalar(dt, v):
+    t = Lit(dt, [v])
+    t.shape = ()
+    return t
+
+
+def fourier():
+    for dt in ("f64", "f32", "f16", "bf16"):
+        v = ends(dt)
+        x = [v[0] / 8 if dt == "f64" else v[0]] * 4
+        t = torch.fft.fft(torch.tensor(x, dtype=torch.float64))
+        y = torch.view_as_real(t).reshape(-1).tolist()
+        case("dft", [Lit(dt, x, 4, 1)],
+             Lit(dt, lit(dt, [4 * x[0]] + [q + 0.0 for q in y[1:]]).numbers, 4, 2), axis=0, size=4)
+    x = of("f32", [INF, 0.0, -0.0, NAN], 2, 2)
+    case("dft", [x], of("f32", [NAN, NAN, NAN, NAN], 2, 2), axis=0, size=2)
+    case("dft", [of("f32", [1.0], 1, 1)], of("f32", [1.0, 0.0], 1, 2), axis=0,
+         size=1)
+    e = torch.zeros(0, 1)
+    case("dft", [e], torch.zeros(2, 2), axis=0, size=2)
+    case("dft", [e], None, error="size", axis=0, size=0)
+    case("dft", [e], None, error="size", axis=0, size=-1)
+    one = torch.zeros(2, 1)
+    case("dft", [one], None, error="axis", axis=1, size=2)
+    case("dft", [one], None, error="axis", axis=2, size=2)
+    case("dft", [one], None, error="large", axis=0, size=2**61)
+    case("dft", [torch.zeros(2, 3)], None, error="parts", axis=0, size=2)
+
+
+def control():
+    x = of("f32", [NAN, -0.0])
+    body = ("  %r = if %c {then=graph () {\n    return %x\n  }, else=graph ()"
+            " {\n    %y = neg %x\n    return %y\n  }}\n")
+    for c, y in ((1, x), (0, -x)):
+        whole("if", "%c: bool[], %x: f32[2]",
+              [("input", "%c", of("bool", c)), ("input", "%x", x),
+               ("expect", "%r", y)], body, "%r")
+    whole("if", "%c: bool[1], %x: f32[0,2]",
+          [("input", "%c", of("bool", [0])),
+           ("input", "%x", torch.zeros(0, 2)),
+           ("expect", "%r", torch.zeros(0, 2))], body, "%r")
+    whole("if", "%c: bool[2], %x: f32[2]",
+          [("input", "%c", of("bool", [0, 1])), ("input", "%x", x),
+           ("error", "", "one bool")], body, "%r")
+    whole("if", "%c: i64[], %x: f32[2]",
+          [("input", "%c", of("i64", 1)), ("input", "%x", x),
+           ("error", "", "one bool")], body, "%r")
+    loop = ("  %r, %s = loop %n, %c, %x, %k {body=graph (%i: i64[], %go:"
+            " bool[], %u: f32[2], %t: i64[]) {\n    %v = neg %u\n"
+            "    %m = add %t, %t\n    return %go, %v, %m\n  }}\n")
+    for n, c, m in ((-2**63, 1, 0), (2**63 - 1, 0, 0), (0, 1, 0), (1, 1, 1),
+                    (2, 1, 2)):
+        k = 2**62
+        whole("loop", "%n: i64[], %c: bool[], %x: f32[2], %k: i64[]",
+              [("input", "%n", scalar("i64", n)),
+               ("input", "%c", of("bool", c)), ("input", "%x", x),
+               ("input", "%k", scalar("i64", k)),
+               ("expect", "%r", -x if m % 2 else x),
+               ("expect", "%s", scalar("i64", wrap("i64", k * 2**m)))], loop,
+              "%r, %s")
+    whole("loop", "%n: i64[], %c: bool[], %x: f32[2,0], %k: i64[]",
+          [("input", "%n", scalar("i64", 3)), ("input", "%c", of("bool", 1)),
+           ("input", "%x", torch.zeros(2, 0)),
+           ("input", "%k", scalar("i64", 1)),
+           ("expect", "%r", torch.zeros(2, 0)),
+           ("expect", "%s", scalar("i64", 8))],
+          loop.replace("f32[2]", "f32[2,0]"), "%r, %s")
+    whole("loop", "%n: f32[], %c: bool[], %x: f32[2], %k: i64[]",
+          [("input", "%n", of("f32", 1.0)), ("input", "%c", of("bool", 1)),
+           ("input", "%x", x), ("input", "%k", scalar("i64", 1)),
+           ("error", "", "one i64")], loop, "%r, %s")
+    # Equal is equal to the bit.
+    case("expect", [of("f32", [NAN])], of("f32", [NAN]),
+         value=Raw("f32[1] [nan]"), what="a number")
+    for v, want in ((1.0, "nan"), (-0.0, "0.0"), (INF, "-inf")):
+        case("expect", [of("f32", [v])], None, error="a number",
+             value=Raw(f"f32[1] [{want}]"), what="a number")
+    for dt in ("i64", "u64", "i4"):
+        case("expect", [Lit(dt, extremes(dt))], Lit(dt, extremes(dt)),
+             value=Raw(f"{dt}[{len(extremes(dt))}] [" + ", ".join(
+                 map(str, extremes(dt))) + "]"), what="ends")
+        case("expect", [Lit(dt, [high(dt)])], None, error="an end",
+             value=Raw(f"{dt}[1] [{high(dt) - 1}]"), what="an end")
+    case("expect", [of("f32", [INF])], of("f32", [INF]), value=Raw("f32[1] [inf]"),
+         what="a number")
+    case("expect", [torch.zeros(0)], torch.zeros(0), value=Raw("f32[0] []"),
+         what="nothing")
+    case("expect", [torch.zeros(1)], None, error="expected dim",
+         value=Raw("f32[2] [0,0]"), what="two")
+
+
+GROUPS = (source, unary, binary, compare, every, cast, reduce, softmax, matmul,
+          conv, pool, resize, sample, norm, attention, view, index, scatter,
+          quant, recurrent, linalg, fourier, control)
