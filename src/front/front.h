@@ -142,6 +142,35 @@ void front_missing(front *f, str op, str domain, int64_t version,
 /* HULL_EUNSUPPORTED with the whole list, HULL_OK when none is missing. */
 hull_status front_check_missing(front *f) MUST_CHECK;
 
+/* ---- control flow (front_control.c) -------------------------------------- */
+
+/* Lowers one body where nodes go now: `in` are its parameters, `out` takes its
+ * results. */
+typedef hull_status lower_body(front *f, void *user, const val *in, val *out);
+
+/* Branches see outer values and have no parameters. */
+hull_status lower_if(front *f, val cond, lower_body *yes, lower_body *no,
+                     void *user, uint32_t n_out, val *out) MUST_CHECK;
+/* The body's parameters: iteration (i64), condition, n carried values; its
+ * results: condition, carried. */
+hull_status lower_loop(front *f, val trips, val cond, const val *carried,
+                       uint32_t n, lower_body *body, void *user, val *out)
+    MUST_CHECK;
+
+/* A step takes states and slices, and gives new states and results; it is
+ * lowered twice. NULL for axes: the first; for back: forward. */
+typedef struct lower_scan {
+    uint32_t n_states, n_slices, n_results;
+    const val *states, *whole;        /* initial states; what is sliced */
+    const int64_t *axes, *out_axes;   /* of `whole` (>= 0), of the results */
+    const int64_t *back, *out_back;   /* not 0 = from the end */
+    lower_body *step;
+    void *user;
+} lower_scan;
+/* Final states, then collected results. */
+hull_status lower_scan_add(front *f, const lower_scan *s, val *results)
+    MUST_CHECK;
+
 /* Decompositions that both frontends use. */
 val lower_linear(front *f, val x, val w, val b); /* x w^T + b, b may be 0 */
 val lower_axes_to_reshape(front *f, val x, const int64_t *axes, uint32_t n,

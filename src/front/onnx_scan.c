@@ -1,198 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * onnx_scan.c - lowerings of recurrences: Scan, LinearAttention. A scan is a
- * loop that carries the states and one buffer per collected result; each step
- * reads its slices by index and writes its results into the buffers. The types
- * of the results come from a first lowering of the step whose nodes nobody
- * reads. CausalConvWithState is here because it carries a state as well.
+ * onnx_scan.c - lowerings of recurrences: Scan, LinearAttention, which are
+ * scans of front_control.c. CausalConvWithState is here because it carries a
+ * state as well.
  */
 #include "front/onnx_lower.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-/* One step: states and slices in, new states and results out. */
-typedef hull_status step_fn(onnx_call *c, void *user, const val *in, val *out);
-
-typedef struct scan {
-    uint32_t n_states, n_slices, n_results;
-    const val *states, *whole;      /* initial states; what is sliced */
-    const int64_t *axes, *out_axes; /* of `whole` and of the results */
-    const int64_t *back, *out_back; /* 1 = from the end */
-    step_fn *step;
-    void *user;
-    dim trips;
-    val *in, *out, *carried;        /* scratch of one step */
-    type *types;                    /* of the results */
-} scan;
-
-static val gather_at(onnx_call *c, val x, val index, int64_t axis)
-{
-    node *n = node_new(c->g, OP_gather);
-
-    node_input(c->g, n, x);
-    node_input(c->g, n, index);
-    node_int(c->g, n, "axis", axis);
-    return node_add(c->g, n);
-}
-
-/* The step's number i, or what is left after it. */
-static val place_of(onnx_call *c, const scan *s, val i, bool back)
-{
-    dim last = dim_sub(c->m, s->trips, 1);
-
-    if (!back)
-        return i;
-    val top = op_reshape(c->g, op_dims(c->g, &last, 1), NULL, 0);
-    return op_binary(c->g, OP_sub, top, i);
-}
-
-/* Puts y at place `at` of the first axis of a buffer. */
-static val put_at(onnx_call *c, val buffer, val at, val y)
-{
-    static const dim one[2] = {1, 1};
-    const type *t = onnx_type(c, y);
-    dim d[HULL_MAX_RANK] = {1};
-
-    if (!t)
-        return 0;
-    for (uint32_t i = 0; i < t->rank; i++)
-        d[i + 1] = t->dims[i];
-    uint32_t rank = t->rank + 1;
-    val update = op_reshape(c->g, y, d, rank);
-    node *n = node_new(c->g, OP_scatter_nd);
-    node_input(c->g, n, buffer);
-    node_input(c->g, n, op_reshape(c->g, at, one, 2));
-    node_input(c->g, n, update);
-    return node_add(c->g, n);
-}
-
-static hull_status take_step(onnx_call *c, const scan *s, const val *states,
-                             val i)
-{
-    for (uint32_t k = 0; k < s->n_states; k++)
-        s->in[k] = states[k];
-    for (uint32_t k = 0; k < s->n_slices; k++)
-        s->in[s->n_states + k] =
-            gather_at(c, s->whole[k], place_of(c, s, i, s->back[k] != 0),
-                      s->axes[k]);
-    TRY(ir_status(c->m));
-    TRY(s->step(c, s->user, s->in, s->out));
-    return ir_status(c->m);
-}
-
-/* Zeroed buffers for the results, the step's number as first axis. */
-static hull_status add_buffers(onnx_call *c, const scan *s)
-{
-    for (uint32_t k = 0; k < s->n_results; k++) {
-        const type *t = onnx_type(c, s->out[s->n_states + k]);
-        dim d[HULL_MAX_RANK] = {s->trips};
-
-        if (!t || t->rank == HULL_MAX_RANK)
-            return fail(HULL_EUNSUPPORTED, "a result of too high a rank");
-        s->types[k] = *t;
-        for (uint32_t i = 0; i < t->rank; i++)
-            d[i + 1] = t->dims[i];
-        val zero = t->dtype == HULL_BOOL || dtype_is_int(t->dtype)
-                       ? op_scalar_i64(c->g, t->dtype, 0)
-                       : op_scalar(c->g, t->dtype, 0.0);
-        s->carried[s->n_states + k] =
-            op_expand(c->g, zero, d, s->types[k].rank + 1);
-    }
-    return ir_status(c->m);
-}
-
-static hull_status fill_body(onnx_call *c, const scan *s)
-{
-    uint32_t n = s->n_states + s->n_results;
-    type counter = type_tensor(c->m, HULL_I64, NULL, 0);
-    type flag = type_tensor(c->m, HULL_BOOL, NULL, 0);
-    val i = graph_param(c->g, str_of("iteration"), &counter);
-    val go = graph_param(c->g, str_of("condition"), &flag);
-
-    for (uint32_t k = 0; k < n; k++) {
-        const type *x = onnx_type(c, s->carried[k]);
-        type t = x ? *x : counter;
-
-        s->carried[k] = graph_param(c->g, str_of("carried"), &t);
-    }
-    TRY(ir_status(c->m));
-    TRY(take_step(c, s, s->carried, i));
-    for (uint32_t k = 0; k < s->n_results; k++)
-        s->out[s->n_states + k] =
-            put_at(c, s->carried[s->n_states + k],
-                   place_of(c, s, i, s->out_back[k] != 0),
-                   s->out[s->n_states + k]);
-    graph_result(c->g, go);
-    for (uint32_t k = 0; k < n; k++)
-        graph_result(c->g, s->out[k]);
-    return ir_status(c->m);
-}
-
-/* The buffer's first axis to where the result wants it. */
-static hull_status move_axis(onnx_call *c, val v, int64_t axis, val *out)
-{
-    const type *t = onnx_type(c, v);
-    int64_t perm[HULL_MAX_RANK];
-    uint32_t to = 0;
-
-    if (!t)
-        return ir_status(c->m);
-    TRY(onnx_axis(c, axis, t->rank, &to));
-    for (uint32_t i = 0; i < t->rank; i++)
-        perm[i] = i < to ? i + 1 : i == to ? 0 : i;
-    *out = to == 0 ? v : op_transpose(c->g, v, perm, t->rank);
-    return HULL_OK;
-}
-
-/* Final states and results to `results`. */
-static hull_status run_scan(onnx_call *c, scan *s, val *results)
-{
-    uint32_t n = s->n_states + s->n_results;
-    const type *x = onnx_type(c, s->whole[0]);
-    region *in = c->g->insert_in;
-    node *before = c->g->insert_before;
-
-    s->in = arena_array(&c->f->a, s->n_states + s->n_slices, sizeof(val));
-    s->out = arena_array(&c->f->a, n + 1, sizeof(val));
-    s->carried = arena_array(&c->f->a, n + 1, sizeof(val));
-    s->types = arena_array(&c->f->a, s->n_results + 1, sizeof(type));
-    if (!s->in || !s->out || !s->carried || !s->types)
-        return fail_oom(n * sizeof(val));
-    if (!x)
-        return ir_status(c->m);
-    s->trips = x->dims[s->axes[0]];
-    TRY(take_step(c, s, s->states, op_scalar_i64(c->g, HULL_I64, 0)));
-    for (uint32_t k = 0; k < s->n_states; k++)
-        s->carried[k] = s->states[k];
-    TRY(add_buffers(c, s));
-    val trips = op_reshape(c->g, op_dims(c->g, &s->trips, 1), NULL, 0);
-    val go = op_scalar_i64(c->g, HULL_BOOL, 1);
-    node *l = node_new(c->g, OP_loop);
-    node_input(c->g, l, trips);
-    node_input(c->g, l, go);
-    for (uint32_t k = 0; k < n; k++)
-        node_input(c->g, l, s->carried[k]);
-    c->g->insert_in = node_body(c->g, l, "body");
-    c->g->insert_before = NULL;
-    hull_status st = ir_status(c->m);
-    if (st == HULL_OK)
-        st = fill_body(c, s);
-    c->g->insert_in = in;
-    c->g->insert_before = before;
-    TRY(st);
-    node_outputs(c->g, l, n);
-    if (!node_add(c->g, l))
-        return ir_status(c->m);
-    for (uint32_t k = 0; k < n; k++) {
-        results[k] = l->out[k];
-        if (k >= s->n_states)
-            TRY(move_axis(c, l->out[k], s->out_axes[k - s->n_states],
-                          &results[k]));
-    }
-    return ir_status(c->m);
-}
 
 /* ---- Scan ---------------------------------------------------------------- */
 
@@ -211,20 +26,26 @@ static hull_status list(onnx_call *c, const char *name, uint32_t n,
                       " values, want %" PRIu32, name, k, n);
 }
 
-static hull_status graph_step(onnx_call *c, void *user, const val *in,
-                              val *out)
-{
-    const scan *s = user;
+/* The step of Scan is a graph of the call. */
+typedef struct scan_step {
+    onnx_call *c;
+    uint32_t n_in, n_out;
+} scan_step;
 
-    return onnx_subgraph(c, "body", in, s->n_states + s->n_slices, out,
-                         s->n_states + s->n_results);
+static hull_status graph_step(front *f, void *user, const val *in, val *out)
+{
+    const scan_step *q = user;
+
+    (void)f;
+    return onnx_subgraph(q->c, "body", in, q->n_in, out, q->n_out);
 }
 
 hull_status onnx_scan(onnx_call *c)
 {
     int64_t slices = onnx_int(c, "num_scan_inputs", 0);
     int64_t *axes = NULL, *out_axes = NULL, *back = NULL, *out_back = NULL;
-    scan s = {.step = graph_step, .user = &s};
+    scan_step step = {c, c->n_in, c->n_out};
+    lower_scan s = {.step = graph_step, .user = &step};
 
     if (slices < 1 || slices > c->n_in || c->n_in - slices > c->n_out)
         return fail(HULL_EFORMAT, "num_scan_inputs is %" PRId64 " of %" PRIu32
@@ -254,7 +75,7 @@ hull_status onnx_scan(onnx_call *c)
     s.out_axes = out_axes;
     s.back = back;
     s.out_back = out_back;
-    return run_scan(c, &s, c->out);
+    return lower_scan_add(c->f, &s, c->out);
 }
 
 /* ---- LinearAttention ----------------------------------------------------- */
@@ -269,29 +90,28 @@ typedef struct linear {
     double scale;
 } linear;
 
-static hull_status linear_step(onnx_call *c, void *user, const val *in,
-                               val *out)
+static hull_status linear_step(front *f, void *user, const val *in, val *out)
 {
     const linear *l = user;
     val state = in[0], q = in[1], k = in[2], row = in[3];
     val beta = in[l->gated ? 5 : 4];
 
     if (l->gated)
-        state = op_binary(c->g, OP_mul, state,
-                          op_unary(c->g, OP_exp, in[4]));
+        state = op_binary(f->g, OP_mul, state,
+                          op_unary(f->g, OP_exp, in[4]));
     if (l->delta) {
-        row = op_binary(c->g, OP_sub, row,
-                        op_binary(c->g, OP_matmul, k, state));
-        row = op_binary(c->g, OP_mul, row, beta);
+        row = op_binary(f->g, OP_sub, row,
+                        op_binary(f->g, OP_matmul, k, state));
+        row = op_binary(f->g, OP_mul, row, beta);
     }
-    node *n = node_new(c->g, OP_matmul);
-    node_input(c->g, n, k);
-    node_input(c->g, n, row);
-    node_bool(c->g, n, "trans_a", true);
-    out[0] = op_binary(c->g, OP_add, state, node_add(c->g, n));
-    val y = op_binary(c->g, OP_matmul, q, out[0]);
-    out[1] = op_binary(c->g, OP_mul, y, op_scalar(c->g, HULL_F32, l->scale));
-    return ir_status(c->m);
+    node *n = node_new(f->g, OP_matmul);
+    node_input(f->g, n, k);
+    node_input(f->g, n, row);
+    node_bool(f->g, n, "trans_a", true);
+    out[0] = op_binary(f->g, OP_add, state, node_add(f->g, n));
+    val y = op_binary(f->g, OP_matmul, q, out[0]);
+    out[1] = op_binary(f->g, OP_mul, y, op_scalar(f->g, HULL_F32, l->scale));
+    return ir_status(f->m);
 }
 
 /* x [b,t,n] as f32 [b,t,a,.,.]: the rest of n becomes the axis `rest`. */
@@ -324,7 +144,7 @@ static hull_status linear_rule(onnx_call *c, linear *l)
 
 hull_status onnx_linear_attention(onnx_call *c)
 {
-    static const int64_t axes[5] = {1, 1, 1, 1, 1}, none[5] = {0};
+    static const int64_t axes[5] = {1, 1, 1, 1, 1};
     int64_t heads = onnx_int(c, "q_num_heads", 0), width = 0;
     int64_t kv = onnx_int(c, "kv_num_heads", 0);
     const type *t = onnx_type(c, c->in[0]), *v = onnx_type(c, c->in[2]);
@@ -363,10 +183,10 @@ hull_status onnx_linear_attention(onnx_call *c)
                               : op_expand(c->g,
                                           op_scalar(c->g, HULL_F32, 0.0),
                                           state, 4);
-    scan s = {.n_states = 1, .n_slices = n, .n_results = 1, .states = &first,
-              .whole = whole, .axes = axes, .out_axes = axes, .back = none,
-              .out_back = none, .step = linear_step, .user = &l};
-    TRY(run_scan(c, &s, results));
+    lower_scan s = {.n_states = 1, .n_slices = n, .n_results = 1,
+                    .states = &first, .whole = whole, .axes = axes,
+                    .out_axes = axes, .step = linear_step, .user = &l};
+    TRY(lower_scan_add(c->f, &s, results));
     c->out[0] = op_reshape(c->g, op_cast(c->g, results[1], dt), flat, 3);
     if (onnx_wants(c, 1))
         c->out[1] = op_cast(c->g, results[0], dt);

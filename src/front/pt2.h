@@ -45,6 +45,9 @@ typedef struct pt2 {
     pt2_group *groups;
     uint32_t n_groups;
     size_t cap_groups;
+    uint32_t floor;        /* a body must not change groups below this */
+    hull_dtype autocast;   /* of the region around, or HULL_NONE */
+    bool autocast_cuda;
     int64_t opset;         /* aten's, for messages */
 } pt2;
 
@@ -81,6 +84,22 @@ hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
 
 /* Lowers all nodes of s->graph that its outputs need. */
 hull_status pt2_nodes(pt2 *p, pt2_scope *s) MUST_CHECK;
+
+/* The file states every result's type: a lowering that gives another one (or
+ * a file that was altered) is noticed at its node. */
+hull_status pt2_check_type(pt2 *p, const pt2_scope *s, str name, val v)
+    MUST_CHECK;
+
+/* ---- pt2_control.c ------------------------------------------------------- */
+
+/* A node of torch.ops.higher_order: *out_known false when there is no such. */
+hull_status pt2_higher_order(pt2 *p, pt2_scope *s, struct json_t *at, str op,
+                             bool *out_known) MUST_CHECK;
+
+/* ---- pt2_autocast.c ------------------------------------------------------ */
+
+/* Casts arguments as the region p->autocast does for this operator. */
+hull_status pt2_autocast(pt2 *p, aten_call *c) MUST_CHECK;
 
 /* ---- pt2_sym.c ----------------------------------------------------------- */
 

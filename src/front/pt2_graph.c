@@ -3,15 +3,13 @@
  *
  * pt2_graph.c - the nodes of an exported graph: which of them are needed,
  * binding of arguments and results by name, in-place operators made
- * functional (pt2.h says how), regions of higher-order operators inlined.
+ * functional (pt2.h says how).
  */
 #include "front/pt2.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
-
-#define REGION_DEPTH_MAX 8
 
 static str text_of(const json_t *j)
 {
@@ -170,9 +168,7 @@ static hull_status name_missing(pt2 *p, pt2_scope *s, json_t *outputs)
     return HULL_OK;
 }
 
-/* The file states every result's type: a lowering that gives another one (or
- * a file that was altered) is noticed at its node. */
-static hull_status check_type(pt2 *p, const pt2_scope *s, str name, val v)
+hull_status pt2_check_type(pt2 *p, const pt2_scope *s, str name, val v)
 {
     const type *got = graph_type(p->g, v);
     type want;
@@ -207,7 +203,7 @@ static hull_status name_list(pt2 *p, pt2_scope *s, json_t *list,
         str name = text_of(json_object_get(json_array_get(list, i), "name"));
         aten_value one = {.kind = ATEN_TENSOR, .v = v->vals[i]};
 
-        TRY(check_type(p, s, name, one.v));
+        TRY(pt2_check_type(p, s, name, one.v));
         TRY(name_result(p, s, name, &one, source, false, NULL));
     }
     return HULL_OK;
@@ -243,7 +239,7 @@ static hull_status name_outputs(pt2 *p, pt2_scope *s, json_t *outputs,
             return fail(HULL_EFORMAT, "result %zu is named, there are %u", i,
                         c->n_out);
         if (v.kind == ATEN_TENSOR)
-            TRY(check_type(p, s, name, v.v));
+            TRY(pt2_check_type(p, s, name, v.v));
         know_size(p, s, name, &v);
         TRY(name_result(p, s, name, &v, source, c->may_copy, c->unread[i]));
     }
@@ -274,6 +270,10 @@ static hull_status write_back(pt2 *p, pt2_scope *s, json_t *at,
         return result.n ? pt2_name(s, result, cell) : HULL_OK;
     }
     pt2_cell *t = &p->cells[target];
+    if (t->group < p->floor)
+        return fail(HULL_EUNSUPPORTED,
+                    "a branch or loop changes '%.*s', which is not its own",
+                    STR_ARG(name));
     const type *old = graph_type(p->g, t->value.v);
     v.v = op_cast(p->g, v.v, old->dtype);
     TRY(ir_status(p->m));
@@ -379,6 +379,8 @@ static hull_status lower_aten(pt2 *p, pt2_scope *s, json_t *at, str label,
     TRY(bind_inputs(p, s, at, c, &target, &target_name, &missing));
     if (missing)
         return name_missing(p, s, outputs);
+    if (p->autocast != HULL_NONE)
+        TRY(pt2_autocast(p, c));
     TRY(aten_run(c));
     label_nodes(p, last, label);
     if (c->missing) {
@@ -422,70 +424,6 @@ static hull_status lower_sym(pt2 *p, pt2_scope *s, json_t *at, str target,
                         UINT32_MAX);
 }
 
-/* The names of `to` (outer results, or inner inputs) get the cells that the
- * names in `from` have. */
-static hull_status pass_names(pt2 *p, const pt2_scope *from_scope, json_t *from,
-                              size_t skip, const char *key, pt2_scope *to_scope,
-                              json_t *to)
-{
-    json_t *list = json_object_get(json_array_get(to, 0), "as_tensors");
-    size_t n = list ? json_array_size(list) : json_array_size(to);
-
-    if (json_array_size(from) - skip < n)
-        return fail(HULL_EFORMAT, "a region has %zu values, %zu are wanted",
-                    json_array_size(from) - skip, n);
-    for (size_t i = 0; i < n; i++) {
-        json_t *src = json_array_get(from, skip + i);
-        json_t *dst = json_array_get(list ? list : to, i);
-        str src_name = pt2_result_name(key ? json_object_get(src, key) : src);
-        str dst_name = list ? text_of(json_object_get(dst, "name"))
-                            : pt2_result_name(dst);
-        uint32_t cell;
-
-        if (dst_name.n == 0)
-            continue;
-        TRY(pt2_lookup(p, from_scope, src_name, &cell));
-        TRY(pt2_name(to_scope, dst_name, cell));
-    }
-    return HULL_OK;
-}
-
-static json_t *arg_at(json_t *inputs, size_t i, const char *tag)
-{
-    return json_object_get(json_object_get(json_array_get(inputs, i), "arg"),
-                           tag);
-}
-
-/* wrap_with_set_grad_enabled(bool, graph, ...), and wrap_with_autocast(device,
- * dtype, enabled, cache, graph, ...) when it is not enabled. */
-static hull_status inline_region(pt2 *p, pt2_scope *s, json_t *at, str op,
-                                 bool *out_known)
-{
-    json_t *inputs = json_object_get(at, "inputs");
-    bool grad = str_is(op, "wrap_with_set_grad_enabled");
-    size_t where = grad ? 1 : 4;
-    json_t *body = json_object_get(arg_at(inputs, where, "as_graph"), "graph");
-    pt2_scope inner = {.graph = body, .depth = s->depth + 1};
-
-    *out_known = (grad || (str_is(op, "wrap_with_autocast") &&
-                           json_is_false(arg_at(inputs, 2, "as_bool")))) &&
-                 json_is_object(body);
-    if (!*out_known)
-        return HULL_OK;
-    if (inner.depth > REGION_DEPTH_MAX)
-        return fail(HULL_EUNSUPPORTED, "regions nest deeper than %d",
-                    REGION_DEPTH_MAX);
-    hull_status st = pass_names(p, s, inputs, where + 1, "arg", &inner,
-                                json_object_get(body, "inputs"));
-    if (st == HULL_OK)
-        st = pt2_nodes(p, &inner);
-    if (st == HULL_OK)
-        st = pass_names(p, &inner, json_object_get(body, "outputs"), 0, NULL, s,
-                        json_object_get(at, "outputs"));
-    strmap_fini(&inner.names);
-    return st;
-}
-
 /* "layer1.0.conv1/conv2d_3": the innermost module and the node. */
 static str make_label(pt2 *p, const json_t *at)
 {
@@ -522,7 +460,7 @@ static hull_status lower_node(pt2 *p, pt2_scope *s, json_t *at, str label)
         TRY(lower_sym(p, s, at, target, &known));
         op = target;
     } else if (str_is(ns, "higher_order")) {
-        TRY(inline_region(p, s, at, op, &known));
+        TRY(pt2_higher_order(p, s, at, op, &known));
     } else if (str_is(ns, "aten")) {
         const aten_row *row = find_row(op, overload, &in_place);
 

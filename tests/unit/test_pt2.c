@@ -392,10 +392,6 @@ static void regions(void **state)
                  op, head, k == 2 ? "true" : "false",
                  k ? ARG("", "{\"as_bool\":true}") "," : "", inner);
         program p = pointwise(nodes, "c");
-        if (k == 2) {
-            import_bad(&p, HULL_EUNSUPPORTED, "wrap_with_autocast");
-            continue;
-        }
         front_model *fm = import_ok(&p);
         assert_int_equal(count_ops(fm, OP_mul), 2);
         front_free(fm);
