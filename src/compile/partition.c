@@ -221,11 +221,13 @@ static hull_status assign_devices(partitioner *pt)
         bool forced = is_forced(pt->ds->options, n);
 
         n->number = SHARED;
-        if (!forced && is_shared(pt, &facts, n))
-            continue;
-        n->number = pt->n++;
-        a->n = n;
+        *a = (assignment){.n = n};
         TRY(mark_dynamic(pt, a));
+        if (!a->dynamic && !forced && is_shared(pt, &facts, n)) {
+            *a = (assignment){0};
+            continue;
+        }
+        n->number = pt->n++;
         if (a->dynamic) {
             a->device = pt->ds->n - 1;
             continue;

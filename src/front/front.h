@@ -136,6 +136,43 @@ hull_status front_floats(front *f, val v, double *out, uint32_t max,
  * *out_value and true, pinning it (clip bounds, pad values). */
 bool front_scalar(front *f, val v, double *out_value);
 
+/* ---- structure that a run decides (front_dynamic.c) ----------------------- */
+
+/* Integer elements of v, rank 0 or 1 and of fixed length, as dims: those of
+ * front_structure, and where they depend on data, new symbols that the run
+ * gives their values. Sizes are refused below 0; numbers may be negative. */
+hull_status front_sizes(front *f, val v, dim *out, uint32_t max,
+                        uint32_t *out_n) MUST_CHECK;
+hull_status front_numbers(front *f, val v, dim *out, uint32_t max,
+                          uint32_t *out_n) MUST_CHECK;
+/* Always binds. */
+hull_status front_bind(front *f, val v, bool sizes, dim *out, uint32_t max,
+                       uint32_t *out_n) MUST_CHECK;
+/* v with sizes that are symbols where its type says "depends on data"; v
+ * itself where there are none. Both frontends call it for every result. */
+val front_settle(front *f, val v);
+
+/* Vectors of i64. axes: any integer type, rank 0 or 1. */
+val front_as_vector(front *f, val v);
+val front_ints_const(front *f, const int64_t *p, uint32_t n);
+val front_wrap_axes(front *f, val axes, uint32_t rank); /* negative ones */
+val front_axes_mask(front *f, val axes, uint32_t rank); /* [rank], 1 = listed */
+val front_put_at(front *f, val into, val index, val values);
+
+/* Operators whose axes, bounds or sizes are data. */
+hull_status front_squeeze_at(front *f, val x, val axes, val *out) MUST_CHECK;
+hull_status front_unsqueeze_at(front *f, val x, val axes, val *out) MUST_CHECK;
+/* A reduce op that can go axis by axis (sum, prod, max, min, any). No axes:
+ * all, or none. */
+hull_status front_reduce_at(front *f, op_code op, val x, val axes, bool keep,
+                            bool none_if_empty, val *out) MUST_CHECK;
+/* axes and steps may be 0. */
+hull_status front_slice_at(front *f, val x, val starts, val ends, val axes,
+                           val steps, val *out) MUST_CHECK;
+/* zeros: a size 0 is 0, not the operand's. */
+hull_status front_reshape_to(front *f, val x, val sizes, bool zeros, val *out)
+    MUST_CHECK;
+
 /* An operator without a lowering: counted, reported at the end together. */
 void front_missing(front *f, str op, str domain, int64_t version,
                    str node_name);

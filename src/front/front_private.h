@@ -46,6 +46,8 @@ typedef struct front_private {
     size_t cap_marks;
     val *stack;
     size_t cap_stack;
+    val *bound;                  /* by value: the bind node's result, or 0 */
+    size_t cap_bound;
 } front_private;
 
 front_entry *front_find(front *f, str name); /* NULL when never mentioned */

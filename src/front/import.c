@@ -356,6 +356,7 @@ static void front_fini(front *f, front_private *p)
     mem_free(p->missing);
     mem_free(p->marks);
     mem_free(p->stack);
+    mem_free(p->bound);
     arena_fini(&f->a);
 }
 

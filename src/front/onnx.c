@@ -537,6 +537,9 @@ static hull_status lower_node(onnx *o, const onnx_node *node_)
     if (ir_status(c.m) != HULL_OK) /* the first cause */
         return ir_status(c.m);
     TRY(st);
+    for (uint32_t i = 0; i < c.n_out; i++)
+        c.out[i] = front_settle(c.f, c.out[i]);
+    TRY(ir_status(c.m));
     label_nodes(o, before, r, resolved.name);
     return close_call(&c);
 }

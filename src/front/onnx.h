@@ -202,9 +202,14 @@ double onnx_f32(onnx_call *c, float v);
 hull_status onnx_ints_at(onnx_call *c, const char *name, uint32_t i,
                          int64_t *out, uint32_t max, uint32_t *out_n)
     MUST_CHECK;
-/* Structure from operand i; data-dependent ones are refused. */
+/* Sizes, or numbers of any sign, from operand i; where they depend on data
+ * they are symbols that a run gives their values. */
 hull_status onnx_dims_at(onnx_call *c, uint32_t i, dim *out, uint32_t max,
                          uint32_t *out_n) MUST_CHECK;
+hull_status onnx_numbers_at(onnx_call *c, uint32_t i, dim *out, uint32_t max,
+                            uint32_t *out_n) MUST_CHECK;
+/* Operand i is there and all its elements are plain integers. */
+bool onnx_is_fixed(onnx_call *c, uint32_t i);
 hull_status onnx_axis(onnx_call *c, int64_t axis, uint32_t rank,
                       uint32_t *out) MUST_CHECK;
 /* The one element of a tensor attribute as a rank-0 const; 0 = failed. */

@@ -132,15 +132,30 @@ hull_status onnx_ints_at(onnx_call *c, const char *name, uint32_t i,
 hull_status onnx_dims_at(onnx_call *c, uint32_t i, dim *out, uint32_t max,
                          uint32_t *out_n)
 {
-    bool known = false;
+    return note(front_sizes(c->f, c->in[i], out, max, out_n),
+                "operand %" PRIu32, i);
+}
 
-    TRY(front_structure(c->f, c->in[i], out, max, out_n, &known));
-    if (!known)
-        return fail(HULL_EUNSUPPORTED,
-                    "operand %" PRIu32 " ('%.*s') decides structure but "
-                    "depends on data",
-                    i, STR_ARG(c->n->in[i]));
-    return HULL_OK;
+hull_status onnx_numbers_at(onnx_call *c, uint32_t i, dim *out, uint32_t max,
+                            uint32_t *out_n)
+{
+    return note(front_numbers(c->f, c->in[i], out, max, out_n),
+                "operand %" PRIu32, i);
+}
+
+bool onnx_is_fixed(onnx_call *c, uint32_t i)
+{
+    dim d[KNOWN_MAX];
+    uint32_t n = 0;
+    bool known = false;
+    int64_t v;
+
+    if (front_structure(c->f, onnx_in(c, i), d, KNOWN_MAX, &n, &known) !=
+        HULL_OK)
+        error_clear();
+    for (uint32_t k = 0; known && k < n; k++)
+        known = dim_is_int(c->m, d[k], &v);
+    return known;
 }
 
 hull_status onnx_axis(onnx_call *c, int64_t axis, uint32_t rank, uint32_t *out)

@@ -124,8 +124,11 @@ hull_status onnx_one_hot(onnx_call *c)
     if (!known && front_scalar(c->f, c->in[1], &real) && real >= 0 &&
         real < 1e12)
         depth = (dim)real;
-    else if (!known || n != 1)
-        return fail(HULL_EUNSUPPORTED, "depth depends on data");
+    else if (!known)
+        TRY(front_bind(c->f, op_cast(c->g, c->in[1], HULL_I64), true, &depth,
+                       1, &n));
+    if (n > 1)
+        return fail(HULL_EFORMAT, "depth has %" PRIu32 " elements", n);
     TRY(onnx_axis(c, onnx_int(c, "axis", -1), rank, &axis));
     for (uint32_t i = 0; i < rank; i++)
         shape[i] = i == axis ? depth : 1;

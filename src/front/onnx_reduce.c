@@ -16,6 +16,7 @@ typedef struct axes_of {
     int64_t axes[HULL_MAX_RANK];
     uint32_t n;
     bool keep, none; /* none: empty axes that mean "do nothing" */
+    val at;          /* in place of axes and n: axes that are data */
 } axes_of;
 
 static hull_status reduce_axes(onnx_call *c, axes_of *a)
@@ -27,6 +28,10 @@ static hull_status reduce_axes(onnx_call *c, axes_of *a)
     if (!t)
         return ir_status(c->m);
     a->keep = onnx_int(c, "keepdims", 1) != 0;
+    if (onnx_in(c, 1) && !onnx_is_fixed(c, 1)) {
+        a->at = c->in[1];
+        return HULL_OK;
+    }
     TRY(onnx_ints_at(c, "axes", 1, a->axes, HULL_MAX_RANK, &a->n));
     a->none = a->n == 0 && onnx_int(c, "noop_with_empty_axes", 0) != 0;
     for (uint32_t i = 0; i < a->n; i++) {
@@ -47,9 +52,45 @@ static hull_status reduce_axes(onnx_call *c, axes_of *a)
     return HULL_OK;
 }
 
+/* Along axes that are data; a mean is a sum over a count. */
+static val reduced_at(onnx_call *c, const axes_of *a, op_code op, val x,
+                      bool keep)
+{
+    const type *t = onnx_type(c, x);
+    val y = 0, count = 0;
+    hull_status st;
+
+    if (op != OP_reduce_mean) {
+        st = front_reduce_at(c->f, op, x, a->at, keep, false, &y);
+    } else {
+        hull_dtype dt = t->dtype;
+
+        count = op_expand(c->g, op_scalar(c->g, HULL_F64, 1.0), t->dims,
+                          t->rank);
+        st = front_reduce_at(c->f, OP_reduce_sum,
+                             op_cast(c->g, x, HULL_F64), a->at, keep, false,
+                             &y);
+        if (st == HULL_OK)
+            st = front_reduce_at(c->f, OP_reduce_sum, count, a->at, keep,
+                                 false, &count);
+        y = op_cast(c->g, op_binary(c->g, OP_div, y, count), dt);
+    }
+    if (st != HULL_OK)
+        (void)ir_fail(c->m, st);
+    return y;
+}
+
+static val reduced_as(onnx_call *c, const axes_of *a, op_code op, val x,
+                      bool keep)
+{
+    if (a->at)
+        return reduced_at(c, a, op, x, keep);
+    return a->none ? x : onnx_reduce(c, op, x, a->axes, a->n, keep);
+}
+
 static val reduced(onnx_call *c, const axes_of *a, op_code op, val x)
 {
-    return a->none ? x : onnx_reduce(c, op, x, a->axes, a->n, a->keep);
+    return reduced_as(c, a, op, x, a->keep);
 }
 
 /* Max and min of bool are any and all. */
@@ -139,18 +180,17 @@ hull_status onnx_reduce_log_sum_exp(onnx_call *c)
         c->out[0] = op_unary(c->g, OP_log, op_unary(c->g, OP_exp, x));
         return HULL_OK;
     }
-    val top = onnx_reduce(c, OP_reduce_max, x, a.axes, a.n, true);
+    val top = reduced_as(c, &a, OP_reduce_max, x, true);
     node *n = node_new(c->g, OP_clamp);
     node_input(c->g, n, top);
     node_float(c->g, n, "min", -3.4028234663852886e+38);
     node_float(c->g, n, "max", 3.4028234663852886e+38);
     top = node_add(c->g, n);
     val e = op_unary(c->g, OP_exp, op_binary(c->g, OP_sub, x, top));
-    val sum = onnx_reduce(c, OP_reduce_sum, e, a.axes, a.n, true);
+    val sum = reduced_as(c, &a, OP_reduce_sum, e, true);
     val y = op_binary(c->g, OP_add, op_unary(c->g, OP_log, sum), top);
     /* The size-1 axes go last: sums over them change nothing. */
-    c->out[0] = a.keep ? y
-                       : onnx_reduce(c, OP_reduce_sum, y, a.axes, a.n, false);
+    c->out[0] = a.keep ? y : reduced_as(c, &a, OP_reduce_sum, y, false);
     return HULL_OK;
 }
 

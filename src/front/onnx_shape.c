@@ -3,7 +3,8 @@
  *
  * onnx_shape.c - lowerings of operators that make shapes and move data by
  * structure. A shape is a `dims` value, so that what models compute from it
- * comes back here as sizes; operands that say where data goes must be known.
+ * comes back here as sizes; where structure is data, front_dynamic.c binds it
+ * to symbols that the run gives their values.
  */
 #include "front/onnx_lower.h"
 
@@ -140,11 +141,14 @@ hull_status onnx_reshape(onnx_call *c)
 {
     dim x[HULL_MAX_RANK], d[LIST_MAX];
     uint32_t rank = 0, n = 0;
-    bool allow_zero = onnx_int(c, "allowzero", 0) != 0;
+    bool allow_zero = onnx_int(c, "allowzero", 0) != 0, known = false;
     int64_t v = 0;
 
     TRY(dims_of(c, c->in[0], x, &rank));
-    TRY(onnx_dims_at(c, 1, d, HULL_MAX_RANK, &n));
+    TRY(front_structure(c->f, c->in[1], d, HULL_MAX_RANK, &n, &known));
+    if (!known)
+        return front_reshape_to(c->f, c->in[0], c->in[1], allow_zero,
+                                &c->out[0]);
     for (uint32_t i = 0; i < n; i++) {
         if (!dim_is_int(c->m, d[i], &v))
             continue;
@@ -225,6 +229,11 @@ hull_status onnx_squeeze(onnx_call *c)
         if (insert)
             return fail(HULL_EFORMAT, "axes are missing");
         TRY(all_ones(c, axes, &n));
+    } else if (!onnx_has(c, "axes") && !onnx_is_fixed(c, 1)) {
+        return insert ? front_unsqueeze_at(c->f, c->in[0], c->in[1],
+                                           &c->out[0])
+                      : front_squeeze_at(c->f, c->in[0], c->in[1],
+                                         &c->out[0]);
     } else {
         TRY(onnx_ints_at(c, "axes", 1, axes, HULL_MAX_RANK, &n));
     }
@@ -408,6 +417,25 @@ static hull_status even_parts(onnx_call *c, dim whole, dim *out, uint32_t n)
     return HULL_OK;
 }
 
+/* Sizes that may not add up: the last part takes what is left, and each slice
+ * is reshaped to its part's size, which a run refuses when they disagree. */
+static void cut_checked(onnx_call *c, const dim *x, uint32_t rank,
+                        uint32_t axis, const dim *parts)
+{
+    dim d[HULL_MAX_RANK], at = 0;
+
+    memcpy(d, x, rank * sizeof *d);
+    for (uint32_t i = 0; i < c->n_out; i++) {
+        dim next = dim_add(c->m, at, parts[i]);
+        val y = op_slice(c->g, c->in[0], axis, at,
+                         i + 1 < c->n_out ? next : x[axis], 1);
+
+        d[axis] = parts[i];
+        c->out[i] = op_reshape(c->g, y, d, rank);
+        at = next;
+    }
+}
+
 hull_status onnx_split(onnx_call *c)
 {
     dim x[HULL_MAX_RANK];
@@ -446,14 +474,14 @@ hull_status onnx_split(onnx_call *c)
         c->out[i] = lower_split(c->f, c->in[0], axis, at, parts[i]);
         at = dim_add(c->m, at, parts[i]);
     }
-    if (!dim_eq(c->m, at, x[axis])) {
-        int64_t a = 0, b = 0;
-
-        if (dim_is_int(c->m, at, &a) && dim_is_int(c->m, x[axis], &b))
-            return fail(HULL_ESHAPE, "parts have %" PRId64 " elements, the "
-                        "axis has %" PRId64, a, b);
-    }
-    return HULL_OK;
+    int64_t sum = 0, whole = 0;
+    if (dim_eq(c->m, at, x[axis]))
+        return HULL_OK;
+    if (dim_is_int(c->m, at, &sum) && dim_is_int(c->m, x[axis], &whole))
+        return fail(HULL_ESHAPE, "parts have %" PRId64 " elements, the "
+                    "axis has %" PRId64, sum, whole);
+    cut_checked(c, x, rank, axis, parts);
+    return ir_status(c->m);
 }
 
 /* Adds the slice node; axes may be absent (the first n). */
@@ -512,12 +540,34 @@ hull_status onnx_slice_attr(onnx_call *c)
     return add_slice(c, starts, ends, n, axes, n_axes, NULL, 0);
 }
 
+/* Bounds may be symbols, axes and steps are plain numbers. */
+static hull_status slice_is_known(onnx_call *c, bool *out)
+{
+    dim d[HULL_MAX_RANK];
+    uint32_t n = 0;
+
+    *out = false;
+    for (uint32_t i = 1; i <= 2; i++) {
+        TRY(front_structure(c->f, c->in[i], d, HULL_MAX_RANK, &n, out));
+        if (!*out)
+            return HULL_OK;
+    }
+    *out = (!onnx_in(c, 3) || onnx_is_fixed(c, 3)) &&
+           (!onnx_in(c, 4) || onnx_is_fixed(c, 4));
+    return HULL_OK;
+}
+
 hull_status onnx_slice(onnx_call *c)
 {
     int64_t axes[HULL_MAX_RANK], steps[HULL_MAX_RANK];
     dim starts[HULL_MAX_RANK], ends[HULL_MAX_RANK];
     uint32_t n = 0, n_ends = 0, n_axes = 0, n_steps = 0;
+    bool known = false;
 
+    TRY(slice_is_known(c, &known));
+    if (!known)
+        return front_slice_at(c->f, c->in[0], c->in[1], c->in[2],
+                              onnx_in(c, 3), onnx_in(c, 4), &c->out[0]);
     TRY(onnx_dims_at(c, 1, starts, HULL_MAX_RANK, &n));
     TRY(onnx_dims_at(c, 2, ends, HULL_MAX_RANK, &n_ends));
     if (onnx_in(c, 3))
@@ -529,6 +579,27 @@ hull_status onnx_slice(onnx_call *c)
         return fail(HULL_EFORMAT, "%" PRIu32 " starts and %" PRIu32 " ends", n,
                     n_ends);
     return add_slice(c, starts, ends, n, axes, n_axes, steps, n_steps);
+}
+
+/* Operand pads; axes that are data are spread over all axes first. */
+static hull_status pads_at(onnx_call *c, uint32_t rank, dim *out,
+                           uint32_t *out_n)
+{
+    int64_t zeros[2 * HULL_MAX_RANK] = {0};
+    val at, all[2];
+
+    if (!onnx_in(c, 3) || onnx_is_fixed(c, 3))
+        return onnx_numbers_at(c, 1, out, 2 * HULL_MAX_RANK, out_n);
+    at = front_wrap_axes(c->f, c->in[3], rank);
+    all[0] = at;
+    all[1] = op_binary(c->g, OP_add, at,
+                       op_scalar_i64(c->g, HULL_I64, rank));
+    return front_bind(c->f,
+                      front_put_at(c->f, front_ints_const(c->f, zeros,
+                                                          2 * rank),
+                                   op_concat(c->g, all, 2, 0),
+                                   front_as_vector(c->f, c->in[1])),
+                      false, out, 2 * HULL_MAX_RANK, out_n);
 }
 
 /* Pads as dims in the order of the IR, for the axes that are given. */
@@ -543,11 +614,11 @@ static hull_status read_pads(onnx_call *c, dim *out, uint32_t rank)
         for (uint32_t i = 0; i < n; i++)
             d[i] = dim_int(c->m, given[i]);
     } else if (onnx_in(c, 1)) {
-        TRY(onnx_dims_at(c, 1, d, 2 * HULL_MAX_RANK, &n));
+        TRY(pads_at(c, rank, d, &n));
     } else {
         return fail(HULL_EFORMAT, "pads are missing");
     }
-    if (onnx_in(c, 3))
+    if (onnx_in(c, 3) && onnx_is_fixed(c, 3))
         TRY(front_ints(c->f, c->in[3], axes, HULL_MAX_RANK, &n_axes, "axes"));
     else
         for (; n_axes < rank; n_axes++)
@@ -572,15 +643,18 @@ hull_status onnx_pad(onnx_call *c)
     dim x[HULL_MAX_RANK], pads[2 * HULL_MAX_RANK];
     uint32_t rank = 0;
     double fill = onnx_float(c, "value", 0.0);
+    val filler = 0;
     str mode = onnx_str(c, "mode", "constant");
 
     TRY(dims_of(c, c->in[0], x, &rank));
     TRY(read_pads(c, pads, rank));
     if (onnx_in(c, 2) && str_is(mode, "constant") &&
         !front_scalar(c->f, c->in[2], &fill))
-        return fail(HULL_EUNSUPPORTED, "the value to pad with is computed");
+        filler = op_reshape(c->g, c->in[2], NULL, 0);
     node *n = node_new(c->g, OP_pad);
     node_input(c->g, n, c->in[0]);
+    if (filler)
+        node_input(c->g, n, filler);
     node_dims(c->g, n, "pads", pads, 2 * rank);
     node_str(c->g, n, "mode", mode);
     node_float(c->g, n, "value", fill);
@@ -652,6 +726,26 @@ static hull_status range_ints(onnx_call *c, hull_dtype dt, bool *done)
     return HULL_OK;
 }
 
+/* Ends that are data: the count is computed, then bound. */
+static hull_status range_at(onnx_call *c, hull_dtype dt, hull_dtype wide)
+{
+    val start = op_reshape(c->g, op_cast(c->g, c->in[0], wide), NULL, 0);
+    val end = op_reshape(c->g, op_cast(c->g, c->in[1], wide), NULL, 0);
+    val step = op_reshape(c->g, op_cast(c->g, c->in[2], wide), NULL, 0);
+    val span = op_cast(c->g, op_binary(c->g, OP_sub, end, start), HULL_F64);
+    val n = op_binary(c->g, OP_div, span, op_cast(c->g, step, HULL_F64));
+    uint32_t one = 0;
+    dim size;
+
+    n = op_cast(c->g, op_unary(c->g, OP_ceil, n), HULL_I64);
+    n = op_binary(c->g, OP_max, n, op_scalar_i64(c->g, HULL_I64, 0));
+    TRY(front_bind(c->f, n, true, &size, 1, &one));
+    val y = op_cast(c->g, iota(c, &size, 1, 0, HULL_I64), wide);
+    y = op_binary(c->g, OP_add, op_binary(c->g, OP_mul, y, step), start);
+    c->out[0] = op_cast(c->g, y, dt);
+    return ir_status(c->m);
+}
+
 hull_status onnx_range(onnx_call *c)
 {
     const type *t = onnx_type(c, c->in[0]);
@@ -672,9 +766,7 @@ hull_status onnx_range(onnx_call *c)
         return HULL_OK;
     for (uint32_t i = 0; i < 3; i++)
         if (!front_scalar(c->f, c->in[i], &v[i]))
-            return fail(HULL_EUNSUPPORTED,
-                        "operand %" PRIu32 " decides a size but depends on "
-                        "data", i);
+            return range_at(c, dt, wide);
     double n = ceil((v[1] - v[0]) / v[2]);
     if (v[2] == 0.0 || !(n < 1e12))
         return fail(HULL_EFORMAT, "delta %g gives no bounded range", v[2]);

@@ -51,6 +51,16 @@ hull_status pad_infer(graph *g, node *n)
             return fail(HULL_ESHAPE, "%s: pads make dim %u %" PRId64,
                         node_what(n, what), i, v);
     }
+    if (node_has(n, 1)) {
+        const type *v0;
+
+        TRY(infer_tensor(&v0, g, n, 1));
+        if (v0->dtype != x->dtype || v0->rank != 0)
+            return fail(HULL_ESHAPE, "%s: the value is %s of rank %u, want %s "
+                        "of rank 0", node_what(n, what),
+                        hull_dtype_name(v0->dtype), v0->rank,
+                        hull_dtype_name(x->dtype));
+    }
     return infer_out(g, n, 0, x->dtype, dims, x->rank);
 }
 
@@ -137,7 +147,9 @@ hull_status pad_eval(eval_ctx *cx, const node *n, const tensor *in,
 
             from = k < 0 ? -1 : from + k * src.strides[i];
         }
-        if (from < 0)
+        if (from < 0 && node_has(n, 1))
+            data_copy(out->dtype, out->data, at, in[1].data, 0);
+        else if (from < 0)
             put_value(n, out, at);
         else
             data_copy(out->dtype, out->data, at, in->data, from);
