@@ -43,6 +43,16 @@ static const struct argp_option save_options[] = {
     { 0 },
 };
 
+static const struct argp_option names_options[] = {
+    { "map", KEY_MAP, "RULES", 0,
+      "File of rules from the checkpoint's names to the model's: --set "
+      "map=RULES", 0 },
+    { "key", KEY_DICT, "KEY", 0,
+      "Which dictionary of a nested .pt holds the tensors: --set "
+      "checkpoint_key=KEY", 0 },
+    { 0 },
+};
+
 static hull_status set_pair(cli *c, const char *arg)
 {
     const char *sign = strchr(arg, '=');
@@ -121,6 +131,8 @@ static hull_status store(cli *c, int key, const char *arg)
     case KEY_SPLIT: return set_flag(&c->split);
     case KEY_STRIP: return hull_options_set(c->options, "strip_weights", "on");
     case KEY_LEARN: return hull_options_set(c->options, "learn", "on");
+    case KEY_MAP: return hull_options_set(c->options, "map", arg);
+    case KEY_DICT: return hull_options_set(c->options, "checkpoint_key", arg);
     case KEY_SET: return set_pair(c, arg);
     case KEY_BACKEND: return hull_options_set(c->options, "backends", arg);
     case KEY_ATOL: return set_number(&c->atol, "atol", arg);
@@ -229,8 +241,8 @@ static error_t root_key(int key, char *arg, struct argp_state *s)
 }
 
 typedef struct parser {
-    struct argp shared[4], root;
-    struct argp_child children[5];
+    struct argp shared[5], root;
+    struct argp_child children[6];
 } parser;
 
 static void parser_init(parser *p, const command *cmd)
@@ -240,6 +252,8 @@ static void parser_init(parser *p, const command *cmd)
     memset(p, 0, sizeof(*p));
     if (cmd->shared & SHARED_SAVE)
         p->shared[n++].options = save_options;
+    if (cmd->shared & SHARED_NAMES)
+        p->shared[n++].options = names_options;
     if (cmd->shared & SHARED_SET)
         p->shared[n++].options = set_options;
     if (cmd->shared & SHARED_CACHE)

@@ -50,6 +50,8 @@ enum option_key {
     KEY_NO_CACHE,
     KEY_STRIP,
     KEY_LEARN,
+    KEY_MAP,
+    KEY_DICT,
     KEY_PREPARED,
     KEY_LINK,
     KEY_PRINT_KEY,
@@ -92,7 +94,8 @@ typedef struct cli {
 enum shared_options {
     SHARED_SET = 1,      /* --set, --backend */
     SHARED_CACHE = 2,    /* --cache, --no-cache */
-    SHARED_SAVE = 4      /* --output, --prepared, --link */
+    SHARED_SAVE = 4,     /* --output, --prepared, --link */
+    SHARED_NAMES = 8     /* --map, --key */
 };
 
 typedef struct command {

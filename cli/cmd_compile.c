@@ -166,7 +166,7 @@ const command command_compile = {
            "Engines hold no weights and are taken from the cache where their "
            "key is known. " EXIT_DOC,
     .options = compile_options,
-    .shared = SHARED_SET | SHARED_CACHE | SHARED_SAVE,
+    .shared = SHARED_SET | SHARED_CACHE | SHARED_SAVE | SHARED_NAMES,
     .min_args = 1, .max_args = 1, .run = run_compile,
 };
 
@@ -262,6 +262,6 @@ const command command_refit = {
            "a PyTorch .pt or .pth, or a model file of the same architecture. "
            "Every tensor that is missing, unexpected or of another shape or "
            "dtype is listed, and then nothing is written. " EXIT_DOC,
-    .shared = SHARED_SET | SHARED_CACHE | SHARED_SAVE,
+    .shared = SHARED_SET | SHARED_CACHE | SHARED_SAVE | SHARED_NAMES,
     .min_args = 2, .max_args = 2, .run = run_refit,
 };

@@ -128,6 +128,7 @@ const command command_explain = {
            "constant, whether it is a hole, a literal or kept, and why; how "
            "each hole binds; the blocks with their operations, keys and "
            "predicted cache hits; the nodes that fall back and why.\v" EXIT_DOC,
-    .options = explain_options, .shared = SHARED_SET | SHARED_CACHE,
+    .options = explain_options,
+    .shared = SHARED_SET | SHARED_CACHE | SHARED_NAMES,
     .min_args = 1, .max_args = 1, .run = run_explain,
 };

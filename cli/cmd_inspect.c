@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "front/front.h"
+#include "options/options.h"
 
 static const struct argp_option inspect_options[] = {
     { "text", KEY_TEXT, NULL, 0,
@@ -210,9 +211,11 @@ static hull_status inspect_other(cli *c, const char *path)
 {
     weights *w;
     weights_format format;
+    weights_options how = { .key = option_str(c->options, OPT_checkpoint_key),
+                            .open = true };
     hull_status st = HULL_OK;
 
-    TRY(weights_open(&w, path, NULL));
+    TRY(weights_open(&w, path, &how));
     format = weights_kind(w);
     if (format != WEIGHTS_ONNX && format != WEIGHTS_PT2)
         st = inspect_checkpoint(c, w);
@@ -245,6 +248,6 @@ const command command_inspect = {
            "operations and holes of a model, the tensors of a checkpoint or "
            "tensor file, the sections, blocks and binding table of a module, "
            "or an entry of the cache.\v" EXIT_DOC,
-    .options = inspect_options, .shared = SHARED_SET,
+    .options = inspect_options, .shared = SHARED_SET | SHARED_NAMES,
     .min_args = 1, .max_args = 1, .run = run_inspect,
 };

@@ -400,6 +400,6 @@ const command command_run = {
            "|a - b| <= atol + rtol * |b|, NaN equals NaN, integers when "
            "|a - b| <= atol. The largest absolute and relative difference of "
            "each output is printed. " EXIT_DOC,
-    .options = run_options, .shared = SHARED_SET | SHARED_CACHE,
+    .options = run_options, .shared = SHARED_SET | SHARED_CACHE | SHARED_NAMES,
     .min_args = 1, .max_args = 1, .run = run_run,
 };

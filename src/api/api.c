@@ -32,7 +32,7 @@ hull_status hull_weights_open(hull_weights **out, const char *path)
     TRY(want(out, "out"));
     *out = NULL;
     TRY(want(path, "path"));
-    return weights_open(out, path, NULL);
+    return weights_open(out, path, &(weights_options){.open = true});
 }
 
 hull_status hull_weights_new(hull_weights **out)
@@ -83,16 +83,28 @@ void hull_weights_unref(hull_weights *w)
     weights_unref(w);
 }
 
+/* The dictionary of a nested checkpoint that the options name. */
+static hull_status choose(weights **out, weights *w, const options *o)
+{
+    return weights_choose(out, w, option_str(o, OPT_checkpoint_key));
+}
+
 /* ---- compile ------------------------------------------------------------- */
 
 hull_status hull_compile(hull_module **out, const char *path,
                          hull_weights *w, hull_cache *c,
                          const hull_options *o)
 {
+    weights *chosen;
+    hull_status st;
+
     TRY(want(out, "out"));
     *out = NULL;
     TRY(want(path, "path"));
-    return note_path(module_compile(out, path, w, c, o), path);
+    TRY(choose(&chosen, w, o));
+    st = note_path(module_compile(out, path, chosen, c, o), path);
+    weights_unref(chosen);
+    return st;
 }
 
 hull_status hull_explain(char **out, const char *path, hull_weights *w,
@@ -100,6 +112,7 @@ hull_status hull_explain(char **out, const char *path, hull_weights *w,
 {
     hull_status st = HULL_OK;
     front_model *fm = NULL;
+    weights *chosen = NULL;
     devices ds = {0};
     buf text;
 
@@ -107,8 +120,9 @@ hull_status hull_explain(char **out, const char *path, hull_weights *w,
     *out = NULL;
     TRY(want(path, "path"));
     buf_init(&text, SIZE_MAX / 2);
+    TRY_OUT(choose(&chosen, w, o));
     TRY_OUT(devices_open(&ds, o));
-    TRY_OUT(note_path(front_import(&fm, path, w), path));
+    TRY_OUT(note_path(front_import(&fm, path, chosen), path));
     TRY_OUT(plan_explain(&text, fm, &ds, c, json != 0));
     TRY_OUT(buf_status(&text));
     *out = buf_take(&text);
@@ -116,6 +130,7 @@ out:
     buf_fini(&text);
     devices_close(&ds);
     front_free(fm);
+    weights_unref(chosen);
     return st;
 }
 
@@ -132,10 +147,16 @@ hull_status hull_module_load(hull_module **out, const char *path,
                              hull_weights *w, hull_cache *c,
                              const hull_options *o)
 {
+    weights *chosen;
+    hull_status st;
+
     TRY(want(out, "out"));
     *out = NULL;
     TRY(want(path, "path"));
-    return note_path(module_load(out, path, w, c, o), path);
+    TRY(choose(&chosen, w, o));
+    st = note_path(module_load(out, path, chosen, c, o), path);
+    weights_unref(chosen);
+    return st;
 }
 
 size_t hull_module_n_inputs(const hull_module *m)
@@ -212,9 +233,15 @@ void hull_module_unref(hull_module *m)
 hull_status hull_refit(hull_module *m, hull_weights *w, const hull_options *o,
                        hull_refit_report *report)
 {
+    weights *chosen;
+    hull_status st;
+
     TRY(want(m, "module"));
     TRY(want(w, "weights"));
-    return module_refit(m, w, o, report);
+    TRY(choose(&chosen, w, o));
+    st = module_refit(m, chosen, o, report);
+    weights_unref(chosen);
+    return st;
 }
 
 hull_status hull_refit_model(hull_module *m, const char *path,

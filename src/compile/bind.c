@@ -18,20 +18,20 @@ typedef struct binder {
     const bind_options *bo;
     binding *b;
     spelling spell;
+    mapped *map;         /* option map; NULL = no rules */
     problems problems;
+    merges merges;
     bool *used;          /* per tensor of w */
     bool narrow;
 } binder;
+
+#define CHAIN_MAX 4      /* prefixes on each other: "module._orig_mod." */
+#define CHAINS_MAX 24    /* different ones of one checkpoint */
 
 /* Prefixes that wrappers put in front of every name. */
 static const char *const prefixes[] = {
     "module.", "_orig_mod.", "model.", "backbone.", "net.", "m.", "wrapped.",
 };
-
-static void mark_used(binder *bd, const weight_entry *e)
-{
-    bd->used[e - weights_at(bd->w, 0)] = true;
-}
 
 static void mark_recipe_used(binder *bd, const graph *recipe)
 {
@@ -40,8 +40,18 @@ static void mark_recipe_used(binder *bd, const graph *recipe)
             const weight_entry *e = weights_find(bd->w, attr_str(n, "name"));
 
             if (e != NULL)
-                mark_used(bd, e);
+                bd->used[e - weights_at(bd->w, 0)] = true;
         }
+}
+
+static void mark_used(binder *bd, const weight_entry *e)
+{
+    const graph *recipe = mapped_recipe(bd->map, e);
+
+    if (recipe != NULL)
+        mark_recipe_used(bd, recipe);
+    else
+        bd->used[e - weights_at(bd->w, 0)] = true;
 }
 
 static void print_shape(buf *b, hull_dtype dt, uint32_t rank,
@@ -93,36 +103,104 @@ static uint32_t count_found(const plan *p, const spelling *s)
     return n;
 }
 
-/* As spelled in the model, unless one prefix more or less finds more names. */
-static void choose_spelling(binder *bd)
+/* Prefixes that some name begins with: chains of known ones. */
+typedef struct chains {
+    str c[CHAINS_MAX];   /* the first one is "" */
+    uint32_t n;
+} chains;
+
+static size_t known_prefix(str name)
 {
-    spelling best = {.w = bd->w};
+    for (size_t i = 0; i < COUNT_OF(prefixes); i++)
+        if (str_starts(name, prefixes[i]) && name.n > strlen(prefixes[i]))
+            return strlen(prefixes[i]);
+    return 0;
+}
+
+static void add_chains(chains *cs, str name)
+{
+    size_t at = 0, more;
+
+    for (int depth = 0; depth < CHAIN_MAX; depth++) {
+        uint32_t i = 0;
+
+        more = known_prefix((str){name.p + at, name.n - at});
+        if (more == 0)
+            return;
+        at += more;
+        while (i < cs->n && !str_eq(cs->c[i], (str){name.p, at}))
+            i++;
+        if (i == cs->n && i < CHAINS_MAX)
+            cs->c[cs->n++] = (str){name.p, at};
+    }
+}
+
+/* Both fit equally well: the names alone do not tell which is meant. */
+static hull_status fail_prefixes(const binder *bd, const spelling *a,
+                                 const spelling *b)
+{
+    return fail(HULL_EBIND,
+                "%s is ambiguous: it has the module's names under '%.*s' and "
+                "under '%.*s'; a mapping (option map) says which is meant",
+                weights_label(bd->w), STR_ARG(a->add), STR_ARG(b->add));
+}
+
+static void find_chains(const binder *bd, chains *add, chains *cut)
+{
+    add->n = cut->n = 1;
+    add->c[0] = cut->c[0] = str_of("");
+    for (size_t i = 0; i < weights_count(bd->w); i++)
+        add_chains(add, weights_at(bd->w, i)->name);
+    for (uint32_t i = 0; i < bd->p->n_holes; i++) {
+        const plan_hole *h = &bd->p->holes[i];
+
+        for (uint32_t k = 0; k < h->n_names; k++)
+            add_chains(cut, h->names[k]);
+        for (uint32_t k = 0; k < h->n_recipes; k++)
+            for (const node *n = h->recipes[k]->body->first; n != NULL;
+                 n = n->next)
+                if (n->op == OP_weight)
+                    add_chains(cut, attr_str(n, "name"));
+    }
+}
+
+/* As spelled in the model, unless prefixes more or less find more names. */
+static hull_status choose_spelling(binder *bd)
+{
+    spelling best = {.w = bd->w, .map = bd->map}, other = {0};
     uint32_t found = count_found(bd->p, &best), all = 0;
+    chains add, cut;
+    bool tie = false;
 
     for (uint32_t i = 0; i < bd->p->n_holes; i++)
         all += bd->p->holes[i].n_names;
     if (found >= all && all > 0)
-        return; /* the usual case, and a refit is short */
-    for (size_t i = 0; i < 2 * COUNT_OF(prefixes); i++) {
-        spelling s = {.w = bd->w};
-        uint32_t n;
+        return HULL_OK; /* the usual case, and a refit is short */
+    find_chains(bd, &add, &cut);
+    for (uint32_t i = 0; i < cut.n; i++)
+        for (uint32_t k = 0; k < add.n; k++) {
+            spelling s = {.w = bd->w, .map = bd->map, .add = add.c[k],
+                          .cut = cut.c[i]};
+            uint32_t n = str_eq(s.add, s.cut) ? 0 : count_found(bd->p, &s);
 
-        if (i % 2 == 0)
-            s.add = str_of(prefixes[i / 2]);
-        else
-            s.cut = str_of(prefixes[i / 2]);
-        n = count_found(bd->p, &s);
-        if (n <= found)
-            continue;
-        found = n;
-        best = s;
-    }
+            if (n == found && best.add.n + best.cut.n > 0 &&
+                !str_eq(s.add, best.add)) {
+                tie = true;
+                other = s;
+            }
+            if (n <= found)
+                continue;
+            found = n;
+            best = s;
+            tie = false;
+        }
+    if (tie && found > all / 2)
+        return fail_prefixes(bd, &best, &other);
     bd->spell = best;
     if (best.add.n + best.cut.n > 0)
-        log_info("bind", "%s: prefix '%.*s' %s", weights_label(bd->w),
-                 STR_ARG(best.add.n > 0 ? best.add : best.cut),
-                 best.add.n > 0 ? "is in front of every name"
-                                : "is left out");
+        log_info("bind", "%s: prefix '%.*s' stands for '%.*s'",
+                 weights_label(bd->w), STR_ARG(best.add), STR_ARG(best.cut));
+    return HULL_OK;
 }
 
 /* ---- one hole ------------------------------------------------------------ */
@@ -147,24 +225,19 @@ static bool entry_fits(binder *bd, const plan_hole *h, const weight_entry *e)
     return false;
 }
 
-/* A tensor of another dtype is a recipe: the leaf and a cast. */
-static hull_status bind_cast(binder *bd, bound_hole *bh, const plan_hole *h,
+/* A tensor of another dtype, or one that a rule makes, is a recipe. */
+static hull_status bind_made(binder *bd, bound_hole *bh, const plan_hole *h,
                              const weight_entry *e)
 {
     ir *m = bd->b->recipes;
     char name[32];
     graph *g;
-    dim dims[HULL_MAX_RANK];
-    type t;
 
     snprintf(name, sizeof name, "r%u", m->n_graphs);
     g = graph_new(m, str_of(name));
     if (g == NULL)
         return ir_status(m);
-    for (uint32_t i = 0; i < e->rank; i++)
-        dims[i] = e->shape[i];
-    t = type_tensor(m, e->dtype, dims, e->rank);
-    graph_result(g, op_cast(g, op_weight(g, e->name, &t), h->dtype));
+    graph_result(g, op_cast(g, spelling_value(g, &bd->spell, e), h->dtype));
     bh->kind = BOUND_RECIPE;
     bh->recipe = g;
     return ir_status(m);
@@ -176,17 +249,42 @@ static hull_status bind_entry(binder *bd, bound_hole *bh, const plan_hole *h,
     mark_used(bd, e);
     if (!entry_fits(bd, h, e))
         return HULL_OK;
-    if (e->dtype != h->dtype)
-        return bind_cast(bd, bh, h, e);
+    if (e->dtype != h->dtype || mapped_recipe(bd->map, e) != NULL)
+        return bind_made(bd, bh, h, e);
     bh->kind = BOUND_ENTRY;
     bh->entry = e;
     return HULL_OK;
+}
+
+/* Equal bytes of two entries, one of which may be made by a rule? */
+static hull_status same_value(binder *bd, const weight_entry *a,
+                              const weight_entry *b, bool *out)
+{
+    hull_status st = HULL_OK;
+    char *space;
+
+    *out = false;
+    if (mapped_recipe(bd->map, a) == NULL && mapped_recipe(bd->map, b) == NULL)
+        return weights_equal(out, bd->w, a, bd->w, b);
+    if (a->len != b->len)
+        return HULL_OK;
+    space = mem_alloc(2 * a->len);
+    if (space == NULL)
+        return fail_oom(2 * a->len);
+    TRY_OUT(spelling_read(space, &bd->spell, a));
+    TRY_OUT(spelling_read(space + a->len, &bd->spell, b));
+    *out = memcmp(space, space + a->len, a->len) == 0;
+out:
+    mem_free(space);
+    return st;
 }
 
 /* All names of a tie that the checkpoint has must hold equal bytes. */
 static hull_status check_tie(binder *bd, const plan_hole *h,
                              const weight_entry *first)
 {
+    bool onnx = str_is(bd->p->format, "onnx");
+
     for (uint32_t i = 0; i < h->n_names; i++) {
         const weight_entry *e = spelling_find(&bd->spell, h->names[i]);
         bool equal = false;
@@ -194,8 +292,15 @@ static hull_status check_tie(binder *bd, const plan_hole *h,
         if (e == NULL || e == first)
             continue;
         mark_used(bd, e);
-        TRY(weights_equal(&equal, bd->w, first, bd->w, e));
-        if (!equal)
+        TRY(same_value(bd, first, e, &equal));
+        if (equal)
+            continue;
+        if (onnx)
+            problem_add(&bd->problems, PROBLEM_TIED, "'%.*s' and '%.*s' (the "
+                        "exporter merged them into '%.*s')",
+                        STR_ARG(first->name), STR_ARG(e->name),
+                        STR_ARG(h->name));
+        else
             problem_add(&bd->problems, PROBLEM_TIED, "'%.*s' and '%.*s'",
                         STR_ARG(first->name), STR_ARG(e->name));
     }
@@ -390,16 +495,18 @@ static const graph *nearest_recipe(const binder *bd, const plan_hole *h,
                                    str *out_segment)
 {
     const graph *best = NULL;
-    uint32_t most = 0;
+    int64_t most = -1;
     char name[RECIPE_NAME_MAX];
 
     for (uint32_t i = 0; i < h->n_recipes; i++) {
         size_t at = 0;
         str segment;
 
+        if (h->tiers[i] >= RECIPE_TIER_LEARN && bd->bo->model == NULL)
+            continue;
         while (recipe_segment(h->recipes[i], &bd->spell, &at, &segment)) {
             const node *n = h->recipes[i]->body->first;
-            uint32_t have = 0;
+            int64_t have = 0;
 
             for (; n != NULL; n = n->next)
                 have += n->op == OP_weight &&
@@ -557,14 +664,36 @@ static hull_status bind_hole(binder *bd, uint32_t i)
 
 /* ---- what nobody asked for ----------------------------------------------- */
 
+/* An exporter may have stored two equal tensors once, under one name. */
+static hull_status report_unexpected(binder *bd, const weight_entry *e)
+{
+    const char *text = NULL;
+
+    if (!bd->map || !mapped_find(bd->map, e->name))
+        TRY(merged_explain(&text, &bd->merges, bd->p, bd->b, e));
+    problem_add(&bd->problems, PROBLEM_UNEXPECTED, "'%.*s'%s",
+                STR_ARG(e->name), text != NULL ? text : "");
+    return HULL_OK;
+}
+
 static hull_status note_unread(binder *bd, const weight_entry *e)
 {
     size_t cap = bd->b->n_unread;
+    uint32_t n;
 
+    TRY(merged_note(&n, &bd->merges, bd->p, bd->b, e));
+    if (n == 1) {
+        str *tied = &bd->b->tied[bd->b->n_tied - 1].name;
+
+        *tied = spelling_of(bd->b->recipes, &bd->spell, *tied);
+    }
+    if (n > 0)
+        return ir_status(bd->b->recipes); /* read in another's place */
     TRY(mem_grow(&bd->b->unread, &cap, bd->b->n_unread + 1u,
                  sizeof *bd->b->unread));
-    bd->b->unread[bd->b->n_unread++] = e->name;
-    return HULL_OK;
+    bd->b->unread[bd->b->n_unread++] = spelling_of(bd->b->recipes, &bd->spell,
+                                                   e->name);
+    return ir_status(bd->b->recipes);
 }
 
 /* "'scale' is 0.25, the engine has 0.5" */
@@ -596,7 +725,8 @@ static hull_status check_literal(binder *bd, const plan_literal *l)
     void *data;
     digest d;
 
-    if (e == NULL || bd->used[e - weights_at(bd->w, 0)])
+    if (e == NULL || (mapped_recipe(bd->map, e) == NULL &&
+                      bd->used[e - weights_at(bd->w, 0)]))
         return HULL_OK;
     mark_used(bd, e);
     if (e->dtype != l->dtype || e->rank != l->rank ||
@@ -607,7 +737,7 @@ static hull_status check_literal(binder *bd, const plan_literal *l)
     data = mem_alloc(e->len);
     if (data == NULL)
         return fail_oom(e->len);
-    st = weights_read(bd->w, e, data);
+    st = spelling_read(data, &bd->spell, e);
     d = digest_of(data, st == HULL_OK ? e->len : 0);
     if (st == HULL_OK && !digest_eq(&d, &l->bytes))
         report_literal(bd, l, e, data);
@@ -644,6 +774,8 @@ static hull_status find_unexpected(binder *bd)
     for (uint32_t i = 0; i < bd->p->n_unread; i++) {
         const weight_entry *e = spelling_find(&bd->spell, bd->p->unread[i]);
 
+        if (e == NULL)
+            e = weights_find(bd->w, bd->p->unread[i]);
         if (e != NULL)
             mark_used(bd, e);
     }
@@ -651,19 +783,38 @@ static hull_status find_unexpected(binder *bd)
         const weight_entry *e = weights_at(bd->w, i);
 
         if (bd->used[i] || e->constant ||
+            (bd->map != NULL && bd->map->dropped[i]) ||
             str_ends(e->name, "num_batches_tracked") ||
             is_ignored(bd, e->name))
             continue;
         if (allowed)
             TRY(note_unread(bd, e));
         else
-            problem_add(&bd->problems, PROBLEM_UNEXPECTED, "'%.*s'",
-                        STR_ARG(e->name));
+            TRY(report_unexpected(bd, e));
     }
     if (bd->b->n_unread > 0)
         log_info("bind", "%s: %u tensors, '%.*s' the first, are not used",
                  weights_label(bd->w), bd->b->n_unread,
                  STR_ARG(bd->b->unread[0]));
+    return HULL_OK;
+}
+
+/* Rules stand between a checkpoint's names and the model's. */
+static hull_status read_map(binder *bd)
+{
+    str path = option_str(bd->bo->o, OPT_map);
+
+    if (path.n == 0)
+        return HULL_OK;
+    if (bd->bo->native)
+        return fail(HULL_EINVAL, "map=%.*s is for a checkpoint; the tensors "
+                    "of a model file bind by position", STR_ARG(path));
+    if (bd->bo->model != NULL)
+        return fail(HULL_EINVAL, "learn and map exclude each other: learn "
+                    "from a checkpoint with the model's own names");
+    TRY(mapped_new(&bd->map, path.p, bd->w));
+    bd->spell.map = bd->map;
+    bd->b->map = bd->map->digest;
     return HULL_OK;
 }
 
@@ -688,8 +839,9 @@ hull_status bind_weights(binding **out, const plan *p, weights *w,
     if (bd.b->holes == NULL)
         TRY_OUT(fail_oom(p->n_holes * sizeof *bd.b->holes));
     TRY_OUT(ir_new(&bd.b->recipes));
+    TRY_OUT(read_map(&bd));
     if (!bo->native)
-        choose_spelling(&bd);
+        TRY_OUT(choose_spelling(&bd));
     for (uint32_t i = 0; i < p->n_holes; i++)
         TRY_OUT(bind_hole(&bd, i));
     if (!bo->native)
@@ -698,6 +850,8 @@ hull_status bind_weights(binding **out, const plan *p, weights *w,
     *out = bd.b;
     bd.b = NULL;
 out:
+    merges_fini(&bd.merges);
+    mapped_free(bd.map);
     binding_free(bd.b);
     mem_free(bd.used);
     problems_fini(&bd.problems);
@@ -711,6 +865,7 @@ void binding_free(binding *b)
     ir_free(b->recipes);
     mem_free(b->holes);
     mem_free(b->unread);
+    mem_free(b->tied);
     for (uint32_t i = 0; i < b->n_w; i++)
         weights_unref(b->w[i]);
     mem_free(b->w);
@@ -749,6 +904,8 @@ hull_status plan_add_unread(plan *p, const binding *b)
         all[p->n_unread + i] = plan_str(p, b->unread[i]);
     p->unread = all;
     p->n_unread += b->n_unread;
+    for (uint32_t i = 0; i < b->n_tied; i++)
+        TRY(plan_add_name(p, b->tied[i].hole, b->tied[i].name));
     return ir_status(p->m);
 }
 

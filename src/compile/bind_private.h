@@ -8,7 +8,7 @@
 #ifndef HULL_BIND_PRIVATE_H
 #define HULL_BIND_PRIVATE_H
 
-#include "compile/compile.h"
+#include "compile/rules.h"
 
 typedef enum problem_kind {
     PROBLEM_MISSING, PROBLEM_SHAPE, PROBLEM_DTYPE, PROBLEM_AMBIGUOUS,
@@ -30,13 +30,40 @@ bool problem_has(const problems *ps, problem_kind kind, const char *name);
 /* HULL_EBIND with all of them, or HULL_OK. `label` names the checkpoint. */
 hull_status problems_status(const problems *ps, const char *label) MUST_CHECK;
 
-/* How a checkpoint spells the module's names: one prefix more, or one less. */
+/* ---- bind_merged.c: tensors that an exporter stored once ----------------- */
+
+typedef struct merges {
+    uint32_t *uses;  /* per hole: places that read it; NULL = not counted yet */
+    buf text;
+} merges;
+void merges_fini(merges *ms);
+/* Is e, which no hole names, perhaps what an exporter stored as another one?
+ * A text for the error, or NULL. */
+hull_status merged_explain(const char **out, merges *ms, const plan *p,
+                           const binding *b, const weight_entry *e) MUST_CHECK;
+/* The same with the checkpoint of the compile: how many holes hold e's bytes
+ * and are read in several places. If it is one, b notes e as its tie. */
+hull_status merged_note(uint32_t *out, merges *ms, const plan *p, binding *b,
+                        const weight_entry *e) MUST_CHECK;
+hull_status plan_add_name(plan *p, uint32_t hole, str name) MUST_CHECK;
+
+/* How a checkpoint spells the module's names: prefixes more, less, others. */
 typedef struct spelling {
     const weights *w;
-    str add;       /* in front of the module's name */
-    str cut;       /* taken off the module's name */
+    const mapped *map; /* names that rules give come first; NULL = no rules */
+    str add;       /* in front of what is left of the module's name ... */
+    str cut;       /* ... when this has been taken off */
 } spelling;
 const weight_entry *spelling_find(const spelling *s, str name);
+/* A checkpoint's name as the module would spell it, in the arena of `m`; the
+ * name itself where the spelling has no word for it. */
+str spelling_of(ir *m, const spelling *s, str name);
+/* The value of an entry that spelling_find gave, over the checkpoint's names:
+ * a weight node, or the recipe of a rule. 0 when failed. */
+val spelling_value(graph *to, const spelling *s, const weight_entry *e);
+/* Its bytes. */
+hull_status spelling_read(void *dst, const spelling *s, const weight_entry *e)
+    MUST_CHECK;
 
 /* The recipe over the checkpoint's names, '*' replaced by segment, with casts
  * where a leaf is narrower than declared, or wider with narrow; NULL when a

@@ -181,8 +181,14 @@ typedef struct binding {
     uint32_t n;
     ir *recipes;         /* expanded recipes; may be NULL */
     uint32_t n_kept;
+    digest map;          /* of the rules that named the tensors; or zero */
     str *unread;         /* allow_unread: names that no hole uses; views */
     uint32_t n_unread;
+    struct bound_tie {   /* allow_unread: names of what an exporter stored */
+        uint32_t hole;   /* under another name: equal here, so a tie */
+        str name;
+    } *tied;
+    uint32_t n_tied;
 } binding;
 
 typedef struct bind_options {
@@ -208,7 +214,8 @@ hull_status binding_value(void *dst, const plan *p, const binding *b,
                           const plan_hole *h) MUST_CHECK;
 /* Recipes that a binding settled by equal bytes become the plan's only ones. */
 hull_status plan_learn(plan *p, const binding *b) MUST_CHECK;
-/* The binding's unread names are known to be unread from now on. */
+/* The binding's unread names are known to be unread from now on, and its tied
+ * ones to belong to their holes. */
 hull_status plan_add_unread(plan *p, const binding *b) MUST_CHECK;
 
 #endif

@@ -11,14 +11,16 @@
 
 const weight_entry *spelling_find(const spelling *s, str name)
 {
-    const weight_entry *e = NULL;
+    const weight_entry *e = mapped_find(s->map, name);
     char full[4096];
 
+    if (e != NULL)
+        return e;
     if (s->cut.n > 0) {
         if (name.n <= s->cut.n || memcmp(name.p, s->cut.p, s->cut.n) != 0)
             return NULL;
-        return weights_find(s->w, (str){name.p + s->cut.n,
-                                        name.n - s->cut.n});
+        name.p += s->cut.n;
+        name.n -= s->cut.n;
     }
     if (s->add.n == 0)
         return weights_find(s->w, name);
@@ -28,6 +30,53 @@ const weight_entry *spelling_find(const spelling *s, str name)
         e = weights_find(s->w, (str){full, s->add.n + name.n});
     }
     return e;
+}
+
+/* One node per tensor: names of holes are unique in a graph. */
+static val leaf_of(graph *to, const weight_entry *e)
+{
+    dim dims[HULL_MAX_RANK];
+    type t;
+
+    for (node *n = to->body->first; n != NULL; n = n->next)
+        if (n->op == OP_weight && str_eq(attr_str(n, "name"), e->name))
+            return n->out[0];
+    for (uint32_t i = 0; i < e->rank; i++)
+        dims[i] = e->shape[i];
+    t = type_tensor(to->m, e->dtype, dims, e->rank);
+    return op_weight(to, e->name, &t);
+}
+
+val spelling_value(graph *to, const spelling *s, const weight_entry *e)
+{
+    const graph *recipe = mapped_recipe(s->map, e);
+    val *map, v;
+
+    if (recipe == NULL)
+        return leaf_of(to, e);
+    map = mem_calloc(recipe->n_values, sizeof *map);
+    if (map == NULL) {
+        ir_fail(to->m, fail_oom(recipe->n_values * sizeof *map));
+        return 0;
+    }
+    for (const node *n = recipe->body->first; n != NULL; n = n->next) {
+        if (n->op == OP_weight)
+            map[n->out[0]] = leaf_of(to, weights_find(s->w,
+                                                      attr_str(n, "name")));
+        else
+            graph_copy_node(to, recipe, n, map);
+    }
+    v = map[graph_resolve(recipe, recipe->body->results[0])];
+    mem_free(map);
+    return v;
+}
+
+hull_status spelling_read(void *dst, const spelling *s, const weight_entry *e)
+{
+    const graph *recipe = mapped_recipe(s->map, e);
+
+    return recipe != NULL ? recipe_eval(dst, recipe, s->w)
+                          : weights_read(s->w, e, dst);
 }
 
 /* The name with every '*' replaced; false when it gets too long. */
@@ -82,8 +131,8 @@ static bool module_name(str *out, const spelling *s, str name, char *space,
     if (s->add.n > 0) {
         if (name.n <= s->add.n || memcmp(name.p, s->add.p, s->add.n) != 0)
             return false;
-        *out = (str){name.p + s->add.n, name.n - s->add.n};
-        return true;
+        name.p += s->add.n;
+        name.n -= s->add.n;
     }
     if (s->cut.n == 0) {
         *out = name;
@@ -97,10 +146,24 @@ static bool module_name(str *out, const spelling *s, str name, char *space,
     return true;
 }
 
+str spelling_of(ir *m, const spelling *s, str name)
+{
+    char space[4096];
+    str found, own;
+
+    if (!module_name(&found, s, name, space, sizeof space))
+        return name;
+    own = (str){arena_strndup(&m->a, found.p, found.n), found.n};
+    if (own.p == NULL)
+        ir_fail(m, fail_oom(found.n));
+    return own.p != NULL ? own : name;
+}
+
 bool recipe_segment(const graph *recipe, const spelling *s, size_t *io_at,
                     str *out)
 {
     const node *star = first_star(recipe);
+    size_t n_mapped = s->map != NULL ? s->map->n : 0;
     char space[4096];
     str name;
 
@@ -108,8 +171,12 @@ bool recipe_segment(const graph *recipe, const spelling *s, size_t *io_at,
         *out = str_of("");
         return (*io_at)++ == 0;
     }
-    while (*io_at < weights_count(s->w)) {
-        const weight_entry *e = weights_at(s->w, (*io_at)++);
+    while (s->map != NULL && *io_at < s->map->n)
+        if (match_segment(out, s->map->t[(*io_at)++]->name,
+                          attr_str(star, "name")))
+            return true;
+    while (*io_at < n_mapped + weights_count(s->w)) {
+        const weight_entry *e = weights_at(s->w, (*io_at)++ - n_mapped);
 
         if (!module_name(&name, s, e->name, space, sizeof space) ||
             !match_segment(out, name, attr_str(star, "name")))
@@ -119,7 +186,7 @@ bool recipe_segment(const graph *recipe, const spelling *s, size_t *io_at,
 
             if (before < s->cut.n)
                 continue; /* in the prefix, which the checkpoint lacks */
-            out->p = e->name.p + (before - s->cut.n);
+            out->p = e->name.p + s->add.n + (before - s->cut.n);
         }
         return true;
     }
@@ -155,8 +222,6 @@ static bool expand_leaf(graph *to, const graph *recipe, const node *leaf,
     const type *want = graph_type(recipe, leaf->out[0]);
     const weight_entry *e;
     char name[RECIPE_NAME_MAX];
-    val v;
-    type t;
 
     e = recipe_leaf(name, leaf, segment, s);
     if (e == NULL || !same_shape(e, want))
@@ -164,9 +229,7 @@ static bool expand_leaf(graph *to, const graph *recipe, const node *leaf,
     if (e->dtype != want->dtype && !dtype_widens(e->dtype, want->dtype) &&
         !(narrow && dtype_is_float(e->dtype) && dtype_is_float(want->dtype)))
         return false;
-    t = type_tensor(to->m, e->dtype, want->dims, want->rank);
-    v = op_weight(to, e->name, &t);
-    map[leaf->out[0]] = op_cast(to, v, want->dtype);
+    map[leaf->out[0]] = op_cast(to, spelling_value(to, s, e), want->dtype);
     return map[leaf->out[0]] != 0;
 }
 

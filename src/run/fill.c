@@ -46,6 +46,7 @@ hull_status binding_signature(digest *out, const plan *p, const binding *b)
 
     digest_begin(&d);
     sign_u64(&d, p->n_holes);
+    digest_update(&d, &b->map, sizeof b->map);
     for (uint32_t i = 0; i < b->n; i++) {
         const bound_hole *h = &b->holes[i];
 

@@ -21,6 +21,8 @@ struct hull_weights {
     _Atomic uint32_t refs;
     weights_format format;
     char *title; /* base name of what was opened; NULL for memory */
+    char *open_choice; /* the dictionaries of which none was chosen; or NULL */
+    char *key; /* the one that was chosen by the caller; or NULL */
     char label[256];
     weight_entry *entries;
     size_t n, cap;
@@ -45,6 +47,8 @@ void weights_relabel(weights *w);
  * `file`: for torch_read and for the nested zips of older PT2 archives. */
 hull_status torch_zip_add(weights *w, bytes data, int32_t file, uint64_t base,
                           str key, bool constant) MUST_CHECK;
+/* Nobody said which of the listed dictionaries is meant. */
+hull_status weights_leave_open(weights *w, const char *list) MUST_CHECK;
 /* Bytes of the legacy form's pickled magic number at p, 0 when it is not
  * there. */
 size_t torch_legacy_magic(const uint8_t *p, size_t n);

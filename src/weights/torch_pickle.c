@@ -8,119 +8,12 @@
  *   legacy  pickles of magic, 1001, system info, object, list of keys; then
  *           per key an i64 count of elements and the elements
  *
- * Of the object, the dictionary of tensors is found (or named by the caller);
- * what is not a tensor in it is left out. Tensors of one storage share it.
+ * torch_dict.c finds the dictionary of tensors in the object; what is not a
+ * tensor in it is left out. Tensors of one storage share it.
  */
 #include <string.h>
 
 #include "weights/torch_values.h"
-
-/* Values that an error's list of keys may look at. */
-#define LOOKED_MAX 1000000
-
-/* Where training scripts keep the state_dict, in order of preference. */
-static const char *const usual_keys[] = {
-    "state_dict", "model_state_dict", "model", "module",  "net",
-    "params",     "params_ema",       "ema",   "weights", "generator",
-};
-
-static uint32_t count_tensors(const pickle *m, pk_id dict, uint32_t *out_other)
-{
-    const pk_node *d = pickle_at(m, dict);
-    uint32_t n = 0, other = 0;
-
-    if (d->kind == PK_DICT) {
-        for (uint32_t i = 0; i < d->n; i += 2) {
-            bool is = pickle_kind(m, d->v.items[i]) == PK_STR &&
-                      pickle_kind(m, d->v.items[i + 1]) == PK_TENSOR;
-
-            n += is;
-            other += !is;
-        }
-    }
-    if (out_other)
-        *out_other = other;
-    return n;
-}
-
-/* Lists the keys whose values are dictionaries of tensors, for an error. */
-static hull_status fail_no_dict(const pickle *m, pk_id root, const char *text)
-{
-    const pk_node *d = pickle_at(m, root);
-    uint64_t looked = 0; /* many keys may hold one huge dictionary */
-    buf b;
-    hull_status st;
-
-    buf_init(&b, 2000);
-    for (uint32_t i = 0;
-         d->kind == PK_DICT && i < d->n && b.n < 1000 && looked < LOOKED_MAX;
-         i += 2) {
-        str key = pickle_str(m, d->v.items[i]);
-
-        looked += 1 + pickle_at(m, d->v.items[i + 1])->n;
-        if (count_tensors(m, d->v.items[i + 1], NULL) && key.n < 100) {
-            buf_puts(&b, b.n ? ", " : "; keys that hold tensors: ");
-            buf_str(&b, key);
-        }
-    }
-    if (d->kind != PK_DICT)
-        st = fail(HULL_EUNSUPPORTED,
-                  "the checkpoint is %s, a dictionary of "
-                  "tensors is wanted",
-                  pickle_kind_name((pk_kind)d->kind));
-    else
-        st = fail(HULL_ENOTFOUND, "%s%s", text, b.n ? b.p : "");
-    buf_fini(&b);
-    return st;
-}
-
-/* A key as it stands, or a path of keys joined by dots. */
-static hull_status find_named(const pickle *m, pk_id root, str key, pk_id *out)
-{
-    pk_id at = pickle_dict_get(m, root, key);
-    str rest = key;
-
-    if (!at && memchr(key.p, '.', key.n)) {
-        at = root;
-        while (rest.n && at)
-            at = pickle_dict_get(m, at, str_split(rest, '.', &rest));
-    }
-    *out = at;
-    if (at && count_tensors(m, at, NULL))
-        return HULL_OK;
-    if (at)
-        return fail_no_dict(m, root, "the key names no dictionary of tensors");
-    return fail_no_dict(m, root, "the checkpoint has no such key");
-}
-
-static hull_status find_dict(const pickle *m, pk_id root, str key, pk_id *out)
-{
-    uint32_t other, n = count_tensors(m, root, &other);
-
-    *out = root;
-    if (key.n)
-        return note(find_named(m, root, key, out), "key '%.*s'", STR_ARG(key));
-    if (n && !other)
-        return HULL_OK;
-    for (size_t i = 0; i < COUNT_OF(usual_keys); i++) {
-        pk_id at = pickle_dict_get(m, root, str_of(usual_keys[i]));
-
-        if (at && count_tensors(m, at, NULL)) {
-            log_info("weights", "tensors are under the key '%s'",
-                     usual_keys[i]);
-            *out = at;
-            return HULL_OK;
-        }
-    }
-    if (n) {
-        log_info("weights", "%u values that are no tensors are left out",
-                 other);
-        return HULL_OK;
-    }
-    if (pickle_at(m, root)->kind == PK_DICT && pickle_at(m, root)->n == 0)
-        return HULL_OK;
-    return fail_no_dict(m, root, "no dictionary of tensors under a usual key");
-}
 
 static hull_status add_tensor(weights *w, torch_values *v, int32_t index,
                               str name, const torch_tensor *t, bool constant)
@@ -146,22 +39,48 @@ static hull_status add_tensor(weights *w, torch_values *v, int32_t index,
     e.storage = s->index - 1;
     memcpy(e.shape, t->shape, sizeof e.shape);
     memcpy(e.strides, t->strides, sizeof e.strides);
-    return weights_add(w, &e, true);
+    return weights_add(w, &e, !t->dense);
 }
 
 static hull_status add_dict(weights *w, const pickle *m, int32_t index,
-                            pk_id dict, bool constant)
+                            const torch_dict *from, bool constant)
 {
-    const pk_node *d = pickle_at(m, dict);
+    const pk_node *d = pickle_at(m, from->dict);
+    hull_status st = HULL_OK;
+    buf name;
 
-    for (uint32_t i = 0; i < d->n; i += 2) {
+    buf_init(&name, 2 * WEIGHTS_NAME_MAX);
+    for (uint32_t i = 0; st == HULL_OK && i < d->n; i += 2) {
         const pk_node *value = pickle_at(m, d->v.items[i + 1]);
 
         if (pickle_kind(m, d->v.items[i]) != PK_STR || value->kind != PK_TENSOR)
             continue;
-        TRY(add_tensor(w, m->user, index, pickle_str(m, d->v.items[i]),
-                       value->v.data, constant));
+        buf_clear(&name);
+        buf_str(&name, from->path);
+        if (from->path.n && !str_is(from->path, "."))
+            buf_putc(&name, '.');
+        buf_str(&name, pickle_str(m, d->v.items[i]));
+        st = buf_status(&name);
+        if (st == HULL_OK)
+            st = add_tensor(w, m->user, index, buf_view(&name), value->v.data,
+                            constant);
     }
+    buf_fini(&name);
+    return st;
+}
+
+/* The tensors of the dictionary that the key or the file itself chooses. Where
+ * that is none, all are added under their paths and the index says so. */
+static hull_status add_chosen(weights *w, pickle *m, int32_t index, pk_id root,
+                              str key, bool constant)
+{
+    torch_choice *c;
+
+    TRY(torch_choose(m, root, key, &c));
+    if (c->list)
+        TRY(weights_leave_open(w, c->list));
+    for (uint32_t i = 0; i < c->n; i++)
+        TRY(add_dict(w, m, index, &c->dicts[i], constant));
     return HULL_OK;
 }
 
@@ -210,7 +129,9 @@ static hull_status check_byteorder(archive *a, bool *out_found)
         return HULL_OK;
     b = zip_bytes(&a->z, e);
     if (!str_is((str){ (const char *)b.p, b.n }, "little"))
-        return fail(HULL_EUNSUPPORTED, "byteorder is '%.*s', 'little' is read",
+        return fail(HULL_EUNSUPPORTED,
+                    "the checkpoint's byteorder is '%.*s', only 'little' is "
+                    "read: save it again on a little-endian machine",
                     STR_ARG(((str){ (const char *)b.p, b.n })));
     return HULL_OK;
 }
@@ -247,7 +168,7 @@ static hull_status read_archive(weights *w, archive *a, pickle *m,
 {
     const zip_entry *e;
     bool modern;
-    pk_id root, dict;
+    pk_id root;
     size_t used;
     bytes in;
 
@@ -267,8 +188,7 @@ static hull_status read_archive(weights *w, archive *a, pickle *m,
         return fail(HULL_EFORMAT, "data.pkl: %zu bytes after its end",
                     in.n - used);
     TRY(place_members(a, m->user, base, modern));
-    TRY(find_dict(m, root, key, &dict));
-    return add_dict(w, m, index, dict, constant);
+    return add_chosen(w, m, index, root, key, constant);
 }
 
 hull_status torch_zip_add(weights *w, bytes data, int32_t index, uint64_t base,
@@ -345,7 +265,9 @@ static hull_status check_system(pickle *m, pk_id version, pk_id info)
                     pickle_kind_name(pickle_kind(m, info)));
     if (little &&
         (pickle_kind(m, little) != PK_BOOL || !pickle_at(m, little)->v.i))
-        return fail(HULL_EUNSUPPORTED, "the file is big-endian");
+        return fail(HULL_EUNSUPPORTED,
+                    "the checkpoint is big-endian, only little-endian is "
+                    "read: save it again on a little-endian machine");
     return HULL_OK;
 }
 
@@ -402,7 +324,7 @@ static hull_status read_legacy(weights *w, pickle *m, bytes all, int32_t index,
 {
     size_t magic = torch_legacy_magic(all.p, all.n);
     bytes rest = { all.p + magic, all.n - magic };
-    pk_id version, info, root, keys, dict;
+    pk_id version, info, root, keys;
 
     TRY(next_pickle(m, &rest, "protocol", &version));
     TRY(next_pickle(m, &rest, "system info", &info));
@@ -410,8 +332,7 @@ static hull_status read_legacy(weights *w, pickle *m, bytes all, int32_t index,
     TRY(next_pickle(m, &rest, "object", &root));
     TRY(next_pickle(m, &rest, "storage keys", &keys));
     TRY(place_keys(m, keys, all.p, &rest));
-    TRY(find_dict(m, root, key, &dict));
-    return add_dict(w, m, index, dict, false);
+    return add_chosen(w, m, index, root, key, false);
 }
 
 hull_status torch_read_legacy(weights *w, file *f, str key)
@@ -430,4 +351,11 @@ hull_status torch_read_legacy(weights *w, file *f, str key)
     pickle_fini(&m);
     torch_values_fini(&v);
     return st;
+}
+
+hull_status torch_read_any(weights *w, file *f, str key)
+{
+    if (torch_legacy_magic(f->p, (size_t)f->size))
+        return torch_read_legacy(w, f, key);
+    return torch_read(w, f, key);
 }

@@ -76,6 +76,7 @@ static const struct global {
     { "torch", "float8_e5m2", ROLE_DTYPE, HULL_F8E5M2 },
     { "torch", "float8_e5m2fnuz", ROLE_DTYPE, HULL_F8E5M2FNUZ },
     { "torch", "float8_e8m0fnu", ROLE_DTYPE, HULL_F8E8M0 },
+    { "torch", "float4_e2m1fn_x2", ROLE_DTYPE, HULL_F4E2M1 },
     { "torch", "int64", ROLE_DTYPE, HULL_I64 },
     { "torch", "int32", ROLE_DTYPE, HULL_I32 },
     { "torch", "int16", ROLE_DTYPE, HULL_I16 },
@@ -130,6 +131,22 @@ void torch_values_fini(torch_values *v)
     memset(v, 0, sizeof *v);
 }
 
+static const char *refused_kind(const char *name)
+{
+    static const struct {
+        const char *part, *kind;
+    } kinds[] = {
+        { "sparse", "sparse" },  { "qtensor", "quantized" },
+        { "nested", "nested" },  { "meta", "meta" },
+        { "wrapper", "wrapped" },
+    };
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (str_contains(str_of(name), kinds[i].part))
+            return kinds[i].kind;
+    return "device";
+}
+
 static hull_status find_global(pickle *m, str module, str name, int64_t *out)
 {
     *out = 0;
@@ -139,8 +156,10 @@ static hull_status find_global(pickle *m, str module, str name, int64_t *out)
             !str_is(name, globals[i].name))
             continue;
         if (globals[i].role == ROLE_REFUSED)
-            return fail(HULL_EUNSUPPORTED, "tensors by %s.%s are not read",
-                        globals[i].module, globals[i].name);
+            return fail(HULL_EUNSUPPORTED,
+                        "%s tensors (%s.%s) are not read, dense ones are",
+                        refused_kind(globals[i].name), globals[i].module,
+                        globals[i].name);
         *out = (int64_t)i;
         return HULL_OK;
     }
@@ -350,6 +369,28 @@ static hull_status tensor_dtype(torch_tensor *t, const pickle *m, pk_id args,
     return HULL_OK;
 }
 
+/* float4_e2m1fn_x2 counts bytes of two elements, the first one in the low bits.
+ * As in safetensors, the last dim then counts elements. */
+static hull_status unpack_pairs(torch_tensor *t)
+{
+    int64_t stride = 1;
+
+    if (t->rank == 0)
+        return fail(HULL_EUNSUPPORTED, "a scalar of packed %s",
+                    hull_dtype_name(t->dtype));
+    for (uint32_t i = t->rank; i-- > 0;) {
+        if (t->shape[i] > 1 && t->strides[i] != stride)
+            return fail(HULL_EUNSUPPORTED, "a view of packed %s",
+                        hull_dtype_name(t->dtype));
+        if (!mul_i64(&stride, stride, t->shape[i]))
+            return fail(HULL_EFORMAT, "sizes of a tensor overflow");
+    }
+    if (!mul_i64(&t->shape[t->rank - 1], t->shape[t->rank - 1], 2))
+        return fail(HULL_EFORMAT, "sizes of a tensor overflow");
+    t->dense = true;
+    return HULL_OK;
+}
+
 static hull_status rebuild(pickle *m, pk_id callable, pk_id args, pk_id *out)
 {
     const torch_values *v = m->user;
@@ -373,7 +414,7 @@ static hull_status rebuild(pickle *m, pk_id callable, pk_id args, pk_id *out)
         return fail_oom(sizeof *t);
     t->storage = (uint32_t)pickle_at(m, arg(m, args, 0))->v.i;
     TRY(tensor_dtype(t, m, args, v3, s));
-    elem = hull_dtype_bits(t->dtype) / 8;
+    elem = (hull_dtype_bits(t->dtype) + 7) / 8;
     off = pickle_at(m, arg(m, args, 1));
     if (off->kind != PK_INT || off->v.i < 0 ||
         !mul_u64(&t->off, (uint64_t)off->v.i, elem))
@@ -385,6 +426,8 @@ static hull_status rebuild(pickle *m, pk_id callable, pk_id args, pk_id *out)
                     t->rank, n_strides);
     TRY(check_view(t, s, elem));
     TRY(check_extras(m, args, 5, v3 ? 7 : 6));
+    if (hull_dtype_bits(t->dtype) < 8)
+        TRY(unpack_pairs(t));
     TRY(pickle_new(m, PK_TENSOR, out));
     m->nodes[*out].v.data = t;
     return HULL_OK;

@@ -27,6 +27,7 @@ typedef struct torch_tensor {
     uint64_t off; /* bytes */
     uint32_t rank;
     int64_t shape[HULL_MAX_RANK], strides[HULL_MAX_RANK];
+    bool dense; /* strides mean nothing */
 } torch_tensor;
 
 /* The hooks' state: pickle.user points to it. */
@@ -39,5 +40,23 @@ typedef struct torch_values {
 
 extern const pickle_hooks torch_hooks;
 void torch_values_fini(torch_values *v);
+
+/* ---- torch_dict.c: which dictionary holds the tensors -------------------- */
+
+typedef struct torch_dict {
+    str path; /* its keys, joined by dots; "" when it is the chosen one */
+    pk_id dict;
+    uint32_t n_tensors;
+} torch_dict;
+
+typedef struct torch_choice {
+    torch_dict *dicts; /* one, or all when several could be meant */
+    uint32_t n;
+    const char *list;  /* then: "'ema' (10 tensors), ..."; else NULL */
+} torch_choice;
+
+/* In the machine's arena. HULL_ENOTFOUND lists what there is. */
+hull_status torch_choose(pickle *m, pk_id root, str key, torch_choice **out)
+    MUST_CHECK;
 
 #endif

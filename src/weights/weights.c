@@ -55,6 +55,8 @@ void weights_unref(weights *w)
     mem_free(w->storages);
     mem_free(w->entries);
     mem_free(w->title);
+    mem_free(w->open_choice);
+    mem_free(w->key);
     strmap_fini(&w->by_name);
     strmap_fini(&w->by_memory);
     arena_fini(&w->names);

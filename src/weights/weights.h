@@ -54,7 +54,10 @@ typedef struct weight_entry {
 /* ---- weights.c ----------------------------------------------------------- */
 
 typedef struct weights_options {
-    str key; /* which dictionary of a nested .pt holds the tensors; "" = find */
+    str key;   /* which dictionary of a nested .pt holds the tensors: a path of
+                * keys joined by dots, "." = the top; "" = the only one */
+    bool open; /* where several do and there is no key, the index has all
+                * tensors under their paths, for weights_choose */
 } weights_options;
 
 /* Opens by content. options may be NULL. Names the format and the byte offset
@@ -65,6 +68,11 @@ hull_status weights_open(weights **out, const char *path,
 hull_status weights_new(weights **out, weights_format format) MUST_CHECK;
 weights *weights_ref(weights *w);
 void weights_unref(weights *w);
+
+/* The index with the dictionary `key`: w itself when it is chosen already or
+ * key is "", else the file opened again. HULL_ENOTFOUND lists the keys when
+ * none is chosen. w may be NULL. A reference either way. */
+hull_status weights_choose(weights **out, weights *w, str key) MUST_CHECK;
 
 weights_format weights_kind(const weights *w);
 /* One line for reports: "safetensors a.safetensors (12 tensors)". */
@@ -133,11 +141,13 @@ hull_status weights_add_tensor(weights *w, str name, const hull_tensor *t,
 /* safetensors.c. A header of at most 100 000 000 bytes; rules of the format's
  * reference reader plus: duplicate keys are refused. */
 hull_status safetensors_read(weights *w, file *f) MUST_CHECK;
-hull_status safetensors_read_shards(weights *w, const char *index_path)
-    MUST_CHECK;
+/* shards.c. index.json of safetensors or torch.save shards. */
+hull_status shards_read(weights *w, const char *index_path) MUST_CHECK;
 /* torch_pickle.c. Zip and legacy form; executes nothing. */
 hull_status torch_read(weights *w, file *f, str key) MUST_CHECK;
 hull_status torch_read_legacy(weights *w, file *f, str key) MUST_CHECK;
+/* Whichever of the two it is. */
+hull_status torch_read_any(weights *w, file *f, str key) MUST_CHECK;
 /* onnx_data.c. Initializers and the Constant nodes of the main graph, under
  * the initializer's or the node output's name; external data beside `path`. */
 hull_status onnx_data_read(weights *w, file *f) MUST_CHECK;

@@ -4,7 +4,7 @@
  * weights_open.c - tells by content what a file is and hands it to the reader.
  *
  *   u64 N <= 10^8, then blanks and '{'     safetensors
- *   blanks and '{'                         index.json of safetensors shards
+ *   blanks and '{'                         index.json of shards
  *   "PK\3\4"                               zip: torch.save, PT2, TorchScript
  *   torch's magic number, pickled          torch.save, legacy form
  *   otherwise, a ModelProto with a graph   ONNX (it has no magic)
@@ -176,8 +176,7 @@ static hull_status read_kind(weights *w, kind k, file *f, str key)
         w->format = WEIGHTS_SAFETENSORS;
         return safetensors_read(w, f);
     case KIND_SHARDS:
-        w->format = WEIGHTS_SAFETENSORS;
-        return safetensors_read_shards(w, f->path);
+        return shards_read(w, f->path);
     case KIND_ZIP:
         return read_zip(w, f, key);
     case KIND_TORCH_LEGACY:
@@ -207,32 +206,82 @@ static hull_status open_file(weights *w, file *f, str key)
     if (k == KIND_UNKNOWN)
         k = guess(f->path, head, n);
     if (key.n && k != KIND_ZIP && k != KIND_TORCH_LEGACY)
-        return fail(HULL_EINVAL, "key '%.*s' is for torch checkpoints only",
+        return fail(HULL_EINVAL,
+                    "key '%.*s' is for nested torch checkpoints only",
                     STR_ARG(key));
     return read_kind(w, k, f, key);
+}
+
+static hull_status set_text(char **to, str s)
+{
+    *to = mem_strndup(s.p, s.n);
+    return *to ? HULL_OK : fail_oom(s.n + 1);
+}
+
+hull_status weights_leave_open(weights *w, const char *list)
+{
+    mem_free(w->open_choice);
+    return set_text(&w->open_choice, str_of(list));
+}
+
+static hull_status fail_open(const weights *w)
+{
+    return fail(HULL_ENOTFOUND,
+                "%s nests several dictionaries of tensors, checkpoint_key "
+                "must name one of them: %s",
+                w->title, w->open_choice);
 }
 
 hull_status weights_open(weights **out, const char *path,
                          const weights_options *options)
 {
+    static const weights_options defaults = { 0 };
+    const weights_options *o = options ? options : &defaults;
     hull_status st = HULL_OK;
     file f = { .fd = -1 };
     weights *w = NULL;
-    str base = str_of(path_base(path));
 
     *out = NULL;
     TRY_OUT(file_map(&f, path));
     TRY_OUT(weights_new(&w, WEIGHTS_MEMORY));
-    w->title = mem_strndup(base.p, base.n);
-    if (!w->title)
-        TRY_OUT(fail_oom(base.n + 1));
-    TRY_OUT(note_path(open_file(w, &f, options ? options->key : (str){ 0 }),
-                      path));
+    TRY_OUT(set_text(&w->title, str_of(path_base(path))));
+    if (o->key.n)
+        TRY_OUT(set_text(&w->key, o->key));
+    TRY_OUT(note_path(open_file(w, &f, o->key), path));
+    if (w->open_choice && !o->open)
+        TRY_OUT(fail_open(w));
     weights_relabel(w);
     *out = w;
     w = NULL;
 out:
     weights_unref(w);
     file_close(&f);
+    return st;
+}
+
+hull_status weights_choose(weights **out, weights *w, str key)
+{
+    weights_options o = { .key = key };
+    hull_status st;
+
+    *out = NULL;
+    if (!w || (!key.n && !w->open_choice) ||
+        (key.n && w->key && str_eq(key, str_of(w->key)))) {
+        *out = weights_ref(w);
+        return HULL_OK;
+    }
+    if (!key.n)
+        return fail_open(w);
+    if (w->format != WEIGHTS_TORCH || w->n_files != 1)
+        return fail(HULL_EINVAL,
+                    "checkpoint_key '%.*s' is for a nested torch checkpoint, "
+                    "this is %s", STR_ARG(key), w->label);
+    TRY(weights_unchanged(w));
+    TRY(weights_open(out, w->files[0].path, &o));
+    st = weights_unchanged(w);
+    if (st != HULL_OK) {
+        weights_unref(*out);
+        *out = NULL;
+    }
     return st;
 }

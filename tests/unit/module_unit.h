@@ -228,10 +228,10 @@ static inline options *options_of(const char *text)
 
     OK(options_new(&o));
     while (*text != '\0') {
-        char key[64], setting[64];
+        char key[64], setting[256];
         int n = 0;
 
-        assert_int_equal(sscanf(text, "%63[^=]=%63[^ ] %n", key, setting, &n),
+        assert_int_equal(sscanf(text, "%63[^=]=%255[^ ] %n", key, setting, &n),
                          2);
         OK(hull_options_set(o, key, setting));
         text += n;

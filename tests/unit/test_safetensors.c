@@ -245,68 +245,6 @@ static void reads_headers_only(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void write_shard(const char *name, const char *tensor)
-{
-    static const float v[] = { 1, 2 };
-    static const int64_t shape[] = { 2 };
-    safetensors_item item = { str_of(tensor), HULL_F32, 1, shape, v, 8 };
-
-    assert_int_equal(safetensors_write(at(name), &item, 1), HULL_OK);
-}
-
-static void put_index(const char *map)
-{
-    char text[512];
-    int n =
-        snprintf(text, sizeof text,
-                 "{\"metadata\":{\"total_size\":16},\"weight_map\":%s}", map);
-
-    put("model.safetensors.index.json", text, (size_t)n);
-}
-
-static void shards(void **state)
-{
-    static const struct {
-        const char *map;
-        hull_status st;
-        const char *text;
-    } bad[] = {
-        { "{\"a\":\"1.safetensors\"}", HULL_OK, "" },
-        { "{\"a\":\"2.safetensors\",\"b\":\"2.safetensors\"}", HULL_EFORMAT,
-          "not in shard" },
-        { "{\"a\":\"1.safetensors\",\"b\":\"1.safetensors\"}", HULL_EFORMAT,
-          "not in shard" },
-        { "{\"b\":\"1.safetensors\"}", HULL_EFORMAT, "not in the weight_map" },
-        { "{\"a\":\"3.safetensors\"}", HULL_ENOTFOUND, "3.safetensors" },
-        { "{\"a\":\"../1.safetensors\"}", HULL_EFORMAT, "plain file name" },
-        { "{\"a\":\"/1.safetensors\"}", HULL_EFORMAT, "plain file name" },
-        { "{\"a\":\"x/1.safetensors\"}", HULL_EFORMAT, "plain file name" },
-        { "{\"a\":\"1.bin\"}", HULL_EUNSUPPORTED, "only .safetensors" },
-        { "{\"a\":1}", HULL_EFORMAT, "integer" },
-        { "[]", HULL_EFORMAT, "array" },
-    };
-    weights *w;
-
-    (void)state;
-    write_shard("1.safetensors", "a");
-    write_shard("2.safetensors", "b");
-    put_index("{\"a\":\"1.safetensors\",\"b\":\"2.safetensors\"}");
-    w = open_ok(at("model.safetensors.index.json"));
-    assert_int_equal(weights_count(w), 2);
-    assert_int_equal(weights_n_files(w), 2);
-    assert_int_equal(weights_kind(w), WEIGHTS_SAFETENSORS);
-    assert_int_not_equal(find(w, "a")->storage, find(w, "b")->storage);
-    weights_unref(w);
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        put_index(bad[i].map);
-        if (bad[i].st == HULL_OK)
-            weights_unref(open_ok(at("model.safetensors.index.json")));
-        else
-            open_bad(at("model.safetensors.index.json"), bad[i].st,
-                     bad[i].text);
-    }
-}
-
 static void fixtures(void **state)
 {
     static const char *const names[] = {
@@ -337,8 +275,7 @@ int main(void)
         cmocka_unit_test(invalid_headers),    cmocka_unit_test(invalid_lengths),
         cmocka_unit_test(deep_nesting),       cmocka_unit_test(accepted),
         cmocka_unit_test(round_trip),         cmocka_unit_test(dtype_names),
-        cmocka_unit_test(reads_headers_only), cmocka_unit_test(shards),
-        cmocka_unit_test(fixtures),
+        cmocka_unit_test(reads_headers_only), cmocka_unit_test(fixtures),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -246,7 +246,7 @@ static void refused(void **state)
         {TEXT("\x80\2K\1" "2."), HULL_EUNSUPPORTED, "opcode 0x32"},
         /* the root */
         {TEXT("\x80\2]."), HULL_EUNSUPPORTED, "a list"},
-        {TEXT(DICT("K\1")), HULL_ENOTFOUND, "usual key"},
+        {TEXT(DICT("K\1")), HULL_ENOTFOUND, "no tensor"},
         {TEXT("\x80\2}(" STR1("a") TENSOR STR1("a") TENSOR "u."), HULL_EFORMAT,
             "two tensors"},
         {TEXT("\x80\2}STR.s."), HULL_EUNSUPPORTED, "opcode 0x53"},
@@ -391,7 +391,7 @@ static void legacy(void **state)
 
 static weights *open_key(const char *path, const char *key)
 {
-    weights_options o = { str_of(key) };
+    weights_options o = { .key = str_of(key) };
     weights *w;
 
     if (weights_open(&w, path, &o) != HULL_OK)
@@ -411,12 +411,30 @@ static void nested(void **state)
     static const text other =
         TEXT("\x80\2}" "X\6\0\0\0brains" "}" STR1("m") TENSOR "ss.");
     /* clang-format on */
+    /* clang-format off */
+    /* A trainer's file: one dictionary of tensors, an optimizer whose states
+     * are under numbers, a metric of rank 0. */
+    static const text trainer =
+        TEXT("\x80\2}(" "X\6\0\0\0brains" "}" STR1("m") TENSOR "s"
+        STR1("o") "}" STR1("s") "}K\0}" STR1("x") TENSOR "sss" STR1("l")
+        VIEW(STORAGE, "K\0", ")", ")") STR1("e") "K\7u.");
+    static const text top =
+        TEXT("\x80\2}(" STR1("m") TENSOR STR1("x") "}" STR1("z") TENSOR
+        "su.");
+    static const text loop = /* a dictionary that holds itself */
+        TEXT("\x80\2}q\1(" STR1("m") "h\1" STR1("a") TENSOR "u.");
+    /* clang-format on */
+    weights_options open = { .open = true };
     char path[128];
-    weights *w;
+    weights *w, *w2;
 
     (void)state;
     memcpy(path, zip_of(both, "little", sizeof six), strlen(at("x.pt")) + 1);
-    w = open_ok(path);
+    open_bad(path, HULL_ENOTFOUND, "several dictionaries of tensors");
+    open_bad(path, HULL_ENOTFOUND,
+             "'model' (1 tensor), 'ema' (1 tensor), 'x.y' (1 tensor)");
+    w = open_key(path, "model");
+    assert_non_null(w);
     assert_non_null(weights_find(w, str_of("m")));
     weights_unref(w);
     w = open_key(path, "ema");
@@ -428,11 +446,112 @@ static void nested(void **state)
     assert_non_null(weights_find(w, str_of("z")));
     weights_unref(w);
     assert_null(open_key(path, "epoch"));
+    assert_non_null(strstr(error_text(), "no dictionary of tensors"));
     assert_null(open_key(path, "absent"));
-    assert_non_null(strstr(error_text(), "model, ema"));
+    assert_non_null(strstr(error_text(), "'model' (1 tensor), 'ema'"));
     assert_null(open_key(path, "x"));
     assert_null(open_key(path, "x..y"));
-    open_bad(zip_of(other, "little", sizeof six), HULL_ENOTFOUND, "brains");
+    assert_null(open_key(path, "."));
+    assert_null(open_key(path, ".."));
+    /* Left open: all tensors under their paths, one dictionary by choice. */
+    assert_int_equal(weights_open(&w, path, &open), HULL_OK);
+    assert_int_equal(weights_count(w), 3);
+    find(w, "x.y.z");
+    find(w, "ema.e");
+    assert_int_equal(weights_choose(&w2, w, str_of("")), HULL_ENOTFOUND);
+    assert_null(w2);
+    assert_int_equal(weights_choose(&w2, w, str_of("q")), HULL_ENOTFOUND);
+    assert_int_equal(weights_choose(&w2, w, str_of("ema")), HULL_OK);
+    assert_int_equal(weights_count(w2), 1);
+    find(w2, "e");
+    weights_unref(w);
+    assert_int_equal(weights_choose(&w, w2, str_of("ema")), HULL_OK);
+    assert_ptr_equal(w, w2);
+    weights_unref(w);
+    weights_unref(w2);
+
+    w = open_ok(zip_of(trainer, "little", sizeof six));
+    assert_int_equal(weights_count(w), 1);
+    find(w, "m");
+    weights_unref(w);
+    zip_of(top, "little", sizeof six);
+    open_bad(at("x.pt"), HULL_ENOTFOUND, "'.' (1 tensor), 'x' (1 tensor)");
+    w = open_key(at("x.pt"), ".");
+    assert_non_null(w);
+    find(w, "m");
+    weights_unref(w);
+    w = open_ok(zip_of(loop, "little", sizeof six));
+    assert_int_equal(weights_count(w), 1);
+    weights_unref(w);
+    w = open_ok(zip_of(other, "little", sizeof six));
+    find(w, "m");
+    weights_unref(w);
+}
+
+/* Bytes of two f4 elements, empty tensors and scalars, bf16 and f8. */
+static void small_types(void **state)
+{
+    /* clang-format off */
+#define TYPED(name, off, sizes, strides) \
+    GLOBAL("torch._utils", "_rebuild_tensor_v3") "(" ID(GLOBAL( \
+        "torch.storage", "UntypedStorage"), STR1("0"), "K\x18tQ") \
+        off sizes strides "\x89" HOOKS GLOBAL("torch", name) "tR"
+    static const text good =
+        TEXT("\x80\2}("
+        STR1("a") TYPED("float4_e2m1fn_x2", "K\0", "K\2K\3\x86", "K\3K\1\x86")
+        STR1("b") TYPED("bfloat16", "K\2", "K\2K\4\x86", "K\1K\2\x86")
+        STR1("c") TYPED("float8_e5m2", "K\1", ")", ")")
+        STR1("d") TYPED("float8_e8m0fnu", "K\0", "K\0K\7\x86", "K\7K\1\x86")
+        STR1("e") TYPED("float8_e4m3fn", "K\x17", "K\1\x85", "K\5\x85") "u.");
+    static const struct {
+        text pickle;
+        hull_status st;
+        const char *want;
+    } bad[] = {
+        { TEXT(DICT(TYPED("float4_e2m1fn_x2", "K\0", "K\2K\3\x86",
+            "K\1K\2\x86"))), HULL_EUNSUPPORTED, "a view of packed f4e2m1" },
+        { TEXT(DICT(TYPED("float4_e2m1fn_x2", "K\0", ")", ")"))),
+            HULL_EUNSUPPORTED, "a scalar of packed" },
+        { TEXT(DICT(TYPED("float4_e2m1fn_x2", "K\0",
+            "K\0\x8a\10\xff\xff\xff\xff\xff\xff\xff\x7f\x86",
+            "K\1K\1\x86"))), HULL_EFORMAT, "overflow" },
+        { TEXT(DICT(TYPED("uint4", "K\0", ")", ")"))), HULL_EUNSUPPORTED,
+            "torch.uint4" },
+        { TEXT("\x80\2" GLOBAL("torch._utils", "_rebuild_sparse_tensor") "."),
+            HULL_EUNSUPPORTED, "sparse tensors" },
+        { TEXT("\x80\2" GLOBAL("torch._utils", "_rebuild_qtensor") "."),
+            HULL_EUNSUPPORTED, "quantized tensors" },
+        { TEXT("\x80\2" GLOBAL("torch._utils",
+            "_rebuild_meta_tensor_no_storage") "."), HULL_EUNSUPPORTED,
+            "meta tensors" },
+        { TEXT("\x80\2" GLOBAL("__main__", "MyOrderedDict") ")R."),
+            HULL_EUNSUPPORTED, "__main__.MyOrderedDict" },
+    };
+    /* clang-format on */
+    weights *w;
+    const weight_entry *e;
+    uint8_t p[32], q[16];
+
+    (void)state;
+    w = open_ok(zip_of(good, "little", sizeof six));
+    e = find(w, "a");
+    assert_int_equal(e->dtype, HULL_F4E2M1);
+    assert_int_equal(e->shape[1], 6);
+    assert_int_equal(e->len, 6);
+    e = find(w, "b");
+    assert_int_equal(weights_read(w, e, q), HULL_OK);
+    for (int i = 0; i < 8; i++)
+        assert_memory_equal(q + 2 * i, (const uint8_t *)six + 4 +
+                            2 * (i / 4 + i % 4 * 2), 2);
+    assert_int_equal(find(w, "c")->rank, 0);
+    assert_int_equal(find(w, "c")->len, 1);
+    assert_int_equal(find(w, "d")->len, 0);
+    assert_int_equal(weights_read(w, find(w, "d"), p), HULL_OK);
+    assert_int_equal(find(w, "e")->dtype, HULL_F8E4M3FN);
+    weights_unref(w);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        open_bad(zip_of(bad[i].pickle, "little", sizeof six), bad[i].st,
+                 bad[i].want);
 }
 
 /* ---- real files ---------------------------------------------------------- */
@@ -536,7 +655,8 @@ int main(void)
         cmocka_unit_test(hand_made),   cmocka_unit_test(accepted),
         cmocka_unit_test(refused),     cmocka_unit_test(entangled),
         cmocka_unit_test(containers),  cmocka_unit_test(legacy),
-        cmocka_unit_test(nested),      cmocka_unit_test(fixtures),
+        cmocka_unit_test(nested),      cmocka_unit_test(small_types),
+        cmocka_unit_test(fixtures),
         cmocka_unit_test(checkpoints), cmocka_unit_test(damaged),
     };
 

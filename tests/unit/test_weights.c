@@ -305,7 +305,7 @@ static void detection(void **state)
 {
     static const char tar[512] = { [257] = 'u', 's', 't', 'a', 'r' };
     static const char lite[] = "\x1c\0\0\0TFL3";
-    weights_options key = { str_of("model") };
+    weights_options key = { .key = str_of("model") };
     weights *w;
 
     (void)state;
