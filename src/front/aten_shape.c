@@ -540,18 +540,15 @@ void aten_slice_scatter(aten_call *c)
 {
     val x = arg_tensor(c, 0), src = arg_tensor(c, 1);
     uint32_t axis = arg_axis(c, 2, call_rank(c, x));
-    int64_t s = arg_none(c, 3) ? 0 : arg_int(c, 3);
-    int64_t e = arg_none(c, 4) ? INT64_MAX : arg_int(c, 4), n = 0;
+    dim start = arg_none(c, 3) ? 0 : arg_dim(c, 3);
+    int64_t step = arg_int(c, 5);
 
-    if (arg_int(c, 5) != 1)
-        call_missing(c, "with a step");
-    else if (c->st == HULL_OK && !dim_is_int(c->m, call_dims(c, x)[axis], &n))
-        call_missing(c, "of a symbolic size");
-    if (c->missing || c->st != HULL_OK)
+    if (c->st != HULL_OK)
         return;
-    s = s < 0 ? s + n : s;
-    e = e < 0 ? e + n : e;
-    s = s < 0 ? 0 : s > n ? n : s;
-    e = e < s ? s : e > n ? n : e;
-    ret(c, put_range(c, x, src, axis, s, e));
+    val v = lower_put_slice(c->f, x, op_cast(c->g, src, call_dtype(c, x)),
+                            axis, start, step);
+    if (v == 0 && ir_status(c->m) == HULL_OK)
+        call_missing(c, "from a place that depends on data");
+    else
+        ret(c, v);
 }

@@ -692,3 +692,74 @@ val lower_split(front *f, val x, uint32_t axis, dim start, dim size)
 {
     return op_slice(f->g, x, axis, start, dim_add(f->m, start, size), 1);
 }
+
+/* ---- writes into a part, as values --------------------------------------- */
+
+/* Bound of a slice as an offset in [0, size]; false when its sign is open. */
+static bool slice_start(ir *m, dim d, dim size, dim *out)
+{
+    int64_t v = 0, lo, hi;
+
+    if (dim_is_int(m, d, &v) && v < 0) {
+        *out = v == INT64_MIN ? 0 : dim_max(m, dim_add(m, size, d), 0);
+        return true;
+    }
+    dim_range(m, d, &lo, &hi);
+    *out = d == 0 ? 0 : dim_min(m, d, size);
+    return d != DIM_UNKNOWN && lo >= 0;
+}
+
+/* For each place of the axis what is taken of w, where there is anything. */
+static val put_strided(front *f, val x, val w, uint32_t axis, dim start,
+                       int64_t step)
+{
+    const type *t = graph_type(f->g, x), *part = graph_type(f->g, w);
+    dim ones[HULL_MAX_RANK], size = t->dims[axis], count = part->dims[axis];
+    uint32_t rank = t->rank;
+    graph *g = f->g;
+    node *n = node_new(g, OP_iota);
+
+    for (uint32_t i = 0; i < rank; i++)
+        ones[i] = 1;
+    ones[axis] = size;
+    node_dims(g, n, "shape", &size, 1);
+    val zero = op_scalar_i64(g, HULL_I64, 0);
+    val by = op_scalar_i64(g, HULL_I64, step);
+    val rel = op_binary(g, OP_sub, node_add(g, n), op_dims(g, &start, 1));
+    val at = op_binary(g, OP_div, rel, by);
+    val in = op_binary(g, OP_and, op_binary(g, OP_ge, rel, zero),
+                       op_binary(g, OP_lt, at, op_dims(g, &count, 1)));
+    in = op_binary(g, OP_and, in,
+                   op_binary(g, OP_eq, op_binary(g, OP_mod, rel, by), zero));
+    n = node_new(g, OP_gather);
+    node_input(g, n, w);
+    node_input(g, n, op_where(g, in, at, zero));
+    node_int(g, n, "axis", axis);
+    val spread = node_add(g, n);
+    return op_where(g, op_reshape(g, in, ones, rank), spread, x);
+}
+
+val lower_put_slice(front *f, val x, val w, uint32_t axis, dim start,
+                    int64_t step)
+{
+    const type *t = graph_type(f->g, x), *part = graph_type(f->g, w);
+    val parts[3];
+    uint32_t n = 0;
+    dim size, end, none = 0;
+
+    if (!t || !part || axis >= t->rank || part->rank != t->rank || step < 1 ||
+        !slice_start(f->m, start, t->dims[axis], &start))
+        return 0;
+    size = t->dims[axis];
+    end = dim_add(f->m, start, part->dims[axis]);
+    if (dim_eq(f->m, part->dims[axis], none))
+        return x;
+    if (step > 1)
+        return put_strided(f, x, w, axis, start, step);
+    if (start != 0)
+        parts[n++] = op_slice(f->g, x, axis, 0, start, 1);
+    parts[n++] = w;
+    if (!dim_eq(f->m, end, size))
+        parts[n++] = op_slice(f->g, x, axis, end, size, 1);
+    return n == 1 ? w : op_concat(f->g, parts, n, axis);
+}

@@ -213,6 +213,10 @@ val lower_linear(front *f, val x, val w, val b); /* x w^T + b, b may be 0 */
 val lower_axes_to_reshape(front *f, val x, const int64_t *axes, uint32_t n,
                           bool insert); /* unsqueeze / squeeze */
 val lower_split(front *f, val x, uint32_t axis, dim start, dim size);
+/* x with w in the place of its slice from `start` (negative: from the end) on
+ * with step > 0; w has the slice's shape. 0 when the sign of start is open. */
+val lower_put_slice(front *f, val x, val w, uint32_t axis, dim start,
+                    int64_t step);
 /* einsum.c: any equation of numpy's, up to 64 operands. */
 hull_status lower_einsum(front *f, str equation, const val *in, uint32_t n,
                          val *out) MUST_CHECK;

@@ -410,28 +410,64 @@ static hull_status mutation(program *q, json_t *spec, const char *key)
     return add_state(q, cell, q->p.cells[from].value.v);
 }
 
+/* The caller's memory is not written: what a user input becomes in place is a
+ * result of its own, behind those of the user. */
+static void add_changed_input(program *q, str name, val v)
+{
+    graph *g = q->p.g;
+    const type *t = graph_type(g, v);
+    buf b;
+
+    buf_init(&b, 4096);
+    buf_puts(&b, "changed_");
+    buf_str(&b, name);
+    v = op_reshape(g, v, t->dims, t->rank);
+    if (graph_resolve(g, v) == v && !is_result(g->body, v) && b.n)
+        value_set_name(g, v, buf_view(&b));
+    buf_fini(&b);
+    graph_result(g, v);
+}
+
+static hull_status input_mutation(program *q, json_t *spec)
+{
+    str name = text_of(json_object_get(json_object_get(spec, "arg"), "name"));
+    uint32_t input, from;
+    str of;
+
+    TRY(json_want_string(&of, spec, "user_input_name", "output spec"));
+    TRY(pt2_lookup(&q->p, &q->s, of, &input));
+    TRY(pt2_lookup(&q->p, &q->s, name, &from));
+    if (q->p.cells[from].missing)
+        return HULL_OK;
+    if (q->p.cells[from].value.kind != ATEN_TENSOR)
+        return fail(HULL_EFORMAT, "new value of '%.*s' is no tensor",
+                    STR_ARG(of));
+    add_changed_input(q, of, q->p.cells[from].value.v);
+    return ir_status(q->p.m);
+}
+
+/* Order of results: the user's, changed inputs, states. */
+typedef enum pass { PASS_USER, PASS_INPUTS, PASS_STATES, PASS_COUNT } pass;
+
 static hull_status bind_output(program *q, const char *tag, json_t *spec,
-                               bool user, uint32_t *number)
+                               pass at, uint32_t *number)
 {
     if (strcmp(tag, "user_output") == 0)
-        return user ? user_output(q, spec, (*number)++) : HULL_OK;
+        return at == PASS_USER ? user_output(q, spec, (*number)++) : HULL_OK;
     if (strcmp(tag, "buffer_mutation") == 0)
-        return user ? HULL_OK : mutation(q, spec, "buffer_name");
+        return at == PASS_STATES ? mutation(q, spec, "buffer_name") : HULL_OK;
     if (strcmp(tag, "parameter_mutation") == 0)
-        return user ? HULL_OK : mutation(q, spec, "parameter_name");
+        return at == PASS_STATES ? mutation(q, spec, "parameter_name")
+                                 : HULL_OK;
     if (strcmp(tag, "user_input_mutation") == 0)
-        return fail(HULL_EUNSUPPORTED,
-                    "the model changes input '%.*s' in place; return the new "
-                    "value instead",
-                    STR_ARG(text_of(json_object_get(spec,
-                                                    "user_input_name"))));
+        return at == PASS_INPUTS ? input_mutation(q, spec) : HULL_OK;
     return fail(HULL_EUNSUPPORTED, "outputs of kind '%s' are not supported",
                 tag);
 }
 
 /* In-place operators on placeholders: training IR has no output spec for
  * them. */
-static hull_status implicit_states(program *q, json_t *inputs)
+static hull_status implicit_mutations(program *q, json_t *inputs, pass at)
 {
     json_t *in;
     size_t i;
@@ -443,20 +479,21 @@ static hull_status implicit_states(program *q, json_t *inputs)
         if (name.n == 0 || !strmap_get(&q->s.names, name, &cell))
             continue;
         const pt2_cell *c = &q->p.cells[cell];
-        if (q->p.groups[c->group].version == 0 || c->state)
+        if (q->p.groups[c->group].version == 0 || c->state ||
+            (c->hole.n != 0) != (at == PASS_STATES))
             continue;
-        if (c->hole.n == 0)
-            return fail(HULL_EUNSUPPORTED,
-                        "the model changes input '%.*s' in place; return the "
-                        "new value instead",
-                        STR_ARG(name));
         TRY(pt2_lookup(&q->p, &q->s, name, &cell));
-        TRY(add_state(q, cell, q->p.cells[cell].value.v));
+        val v = q->p.cells[cell].value.v;
+        if (at == PASS_STATES)
+            TRY(add_state(q, cell, v));
+        else
+            add_changed_input(q, name, v);
     }
-    return HULL_OK;
+    return ir_status(q->p.m);
 }
 
-static hull_status bind_outputs(program *q, json_t *specs, json_t *outputs)
+static hull_status bind_outputs(program *q, json_t *specs, json_t *inputs,
+                                json_t *outputs)
 {
     const char *tag;
     json_t *spec, *v;
@@ -466,12 +503,15 @@ static hull_status bind_outputs(program *q, json_t *specs, json_t *outputs)
     if (json_array_size(specs) != json_array_size(outputs))
         return fail(HULL_EFORMAT, "%zu outputs with %zu output specs",
                     json_array_size(outputs), json_array_size(specs));
-    for (int pass = 0; pass < 2; pass++)
+    for (pass at = PASS_USER; at < PASS_COUNT; at++) {
         json_array_foreach(specs, i, spec) {
             TRY(pt2_union(spec, &tag, &v, "an output spec"));
-            TRY(note(bind_output(q, tag, v, pass == 0, &number),
-                     "output spec %zu", i));
+            TRY(note(bind_output(q, tag, v, at, &number), "output spec %zu",
+                     i));
         }
+        if (at != PASS_USER)
+            TRY(implicit_mutations(q, inputs, at));
+    }
     return HULL_OK;
 }
 
@@ -498,8 +538,7 @@ static hull_status read_program(program *q)
     set_ranges(q);
     TRY(bind_inputs(q, in_specs));
     TRY(pt2_nodes(&q->p, &q->s));
-    TRY(bind_outputs(q, out_specs, outputs));
-    TRY(implicit_states(q, inputs));
+    TRY(bind_outputs(q, out_specs, inputs, outputs));
     graph_settle(q->p.g);
     TRY(ir_status(q->p.m));
     return front_check_missing(q->p.f);

@@ -5,9 +5,9 @@
  *
  * A name of the exported graph stands for a cell. Names of one and the same
  * value share a cell (detach, contiguous ...); cells that view one storage
- * share a group. An in-place operator gives the target's cell a new value and
- * the group a new version, so a view that was made before and is read later
- * shows up as a cell of an old version.
+ * share a group. An in-place operator gives the group's root a new value and a
+ * new version, so a view that was made before and is read later shows up as a
+ * cell of an old version; pt2_alias.c makes it anew.
  */
 #ifndef HULL_PT2_H
 #define HULL_PT2_H
@@ -23,6 +23,8 @@ dim pt2_expr(ir *m, str text);
 typedef struct pt2_cell {
     aten_value value;
     uint32_t group, version;
+    val from, to;          /* a view: the group's root and it, when it was made */
+    bool unsure;           /* a view or a copy: it depends on strides */
     str hole;              /* a stored tensor: its weight node is made on */
     val origin;            /*   the first read; that is `origin` */
     bool state;            /* the run mutates it: already a graph state */
@@ -33,6 +35,8 @@ typedef struct pt2_cell {
 /* A storage that cells view. */
 typedef struct pt2_group {
     uint32_t version;
+    uint32_t root;         /* the cell that is the whole storage */
+    bool lost;             /* a write whose effect on the root is not known */
 } pt2_group;
 
 typedef struct pt2 {
@@ -89,6 +93,15 @@ hull_status pt2_nodes(pt2 *p, pt2_scope *s) MUST_CHECK;
  * a file that was altered) is noticed at its node. */
 hull_status pt2_check_type(pt2 *p, const pt2_scope *s, str name, val v)
     MUST_CHECK;
+
+/* ---- pt2_alias.c --------------------------------------------------------- */
+
+/* `cell`, just made from `source`, views its storage. */
+void pt2_join(pt2 *p, uint32_t cell, uint32_t source, bool unsure);
+/* Gives a cell that an in-place operator outdated its present value. */
+hull_status pt2_refresh(pt2 *p, uint32_t cell, str name) MUST_CHECK;
+/* The cell, up to date, becomes v in place. */
+hull_status pt2_write(pt2 *p, uint32_t cell, val v) MUST_CHECK;
 
 /* ---- pt2_control.c ------------------------------------------------------- */
 

@@ -124,24 +124,34 @@ static hull_status mark_needed(json_t *g, uint8_t *needed, size_t n)
 
 /* ---- results ------------------------------------------------------------- */
 
-/* A result that may view argument 0 (cell `source`, or UINT32_MAX). */
+/* A view where strides allow it, a copy elsewhere. */
+static bool is_unsure(const aten_call *c)
+{
+    static const char *const names[] = {"reshape", "reshape_as",
+                                        "flatten.using_ints", "ravel"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(c->row->name, names[i]) == 0)
+            return true;
+    return c->may_copy;
+}
+
+/* A result of c that may view argument 0 (cell `source`, or UINT32_MAX). */
 static hull_status name_result(pt2 *p, pt2_scope *s, str name,
                                const aten_value *v, uint32_t source,
-                               bool may_copy, const char *unread)
+                               const aten_call *c, const char *unread)
 {
     uint32_t cell = 0;
 
-    if (source != UINT32_MAX && !may_copy && v->kind == ATEN_TENSOR &&
+    if (source != UINT32_MAX && !c->may_copy && v->kind == ATEN_TENSOR &&
         p->cells[source].value.v == v->v)
         return pt2_name(s, name, source);
     TRY(pt2_cell_new(p, v, &cell));
     p->cells[cell].unread = unread;
     if (source != UINT32_MAX && v->kind == ATEN_TENSOR &&
         graph_type(p->g, v->v)->dtype ==
-            graph_type(p->g, p->cells[source].value.v)->dtype) {
-        p->cells[cell].group = p->cells[source].group;
-        p->cells[cell].version = p->cells[source].version;
-    }
+            graph_type(p->g, p->cells[source].value.v)->dtype)
+        pt2_join(p, cell, source, is_unsure(c));
     if (v->kind == ATEN_TENSOR && !graph_value(p->g, v->v)->name.n)
         value_set_name(p->g, v->v, name);
     return pt2_name(s, name, cell);
@@ -193,7 +203,8 @@ hull_status pt2_check_type(pt2 *p, const pt2_scope *s, str name, val v)
 }
 
 static hull_status name_list(pt2 *p, pt2_scope *s, json_t *list,
-                             const aten_value *v, uint32_t source)
+                             const aten_value *v, uint32_t source,
+                             const aten_call *c)
 {
     if (v->kind != ATEN_TENSORS || v->n != json_array_size(list))
         return fail(HULL_EFORMAT, "%zu results are named, the operator has %u",
@@ -204,7 +215,7 @@ static hull_status name_list(pt2 *p, pt2_scope *s, json_t *list,
         aten_value one = {.kind = ATEN_TENSOR, .v = v->vals[i]};
 
         TRY(pt2_check_type(p, s, name, one.v));
-        TRY(name_result(p, s, name, &one, source, false, NULL));
+        TRY(name_result(p, s, name, &one, source, c, NULL));
     }
     return HULL_OK;
 }
@@ -230,7 +241,7 @@ static hull_status name_outputs(pt2 *p, pt2_scope *s, json_t *outputs,
         json_t *list = json_object_get(o, "as_tensors");
 
         if (list) {
-            TRY(name_list(p, s, list, &v, source));
+            TRY(name_list(p, s, list, &v, source, c));
             continue;
         }
         if (name.n == 0)
@@ -241,7 +252,7 @@ static hull_status name_outputs(pt2 *p, pt2_scope *s, json_t *outputs,
         if (v.kind == ATEN_TENSOR)
             TRY(pt2_check_type(p, s, name, v.v));
         know_size(p, s, name, &v);
-        TRY(name_result(p, s, name, &v, source, c->may_copy, c->unread[i]));
+        TRY(name_result(p, s, name, &v, source, c, c->unread[i]));
     }
     return HULL_OK;
 }
@@ -263,8 +274,7 @@ static hull_status write_back(pt2 *p, pt2_scope *s, json_t *at,
 
         if (p->cells[target].value.v != v.v) {
             TRY(pt2_cell_new(p, &v, &cell));
-            p->cells[cell].group = p->cells[target].group;
-            p->cells[cell].version = p->cells[target].version;
+            pt2_join(p, cell, target, false);
             TRY(strmap_set(&s->names, name, cell));
         }
         return result.n ? pt2_name(s, result, cell) : HULL_OK;
@@ -280,8 +290,7 @@ static hull_status write_back(pt2 *p, pt2_scope *s, json_t *at,
     if (!type_agrees(p->m, old, graph_type(p->g, v.v)))
         return fail(HULL_EFORMAT, "'%.*s' changes its shape in place",
                     STR_ARG(name));
-    t->value.v = v.v;
-    t->version = ++p->groups[t->group].version;
+    TRY(pt2_write(p, target, v.v));
     return result.n ? pt2_name(s, result, target) : HULL_OK;
 }
 

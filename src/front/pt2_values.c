@@ -20,7 +20,7 @@ hull_status pt2_cell_new(pt2 *p, const aten_value *v, uint32_t *out)
     TRY(mem_grow(&p->groups, &p->cap_groups, (size_t)p->n_groups + 1,
                  sizeof *p->groups));
     *out = p->n_cells++;
-    p->groups[p->n_groups] = (pt2_group){0};
+    p->groups[p->n_groups] = (pt2_group){.root = *out};
     p->cells[*out] = (pt2_cell){.value = *v, .group = p->n_groups++};
     return HULL_OK;
 }
@@ -50,13 +50,7 @@ hull_status pt2_lookup(pt2 *p, const pt2_scope *s, str name, uint32_t *out)
     if (c->unread)
         return fail(HULL_EUNSUPPORTED, "value '%.*s' is used: %s",
                     STR_ARG(name), c->unread);
-    if (c->version != p->groups[c->group].version)
-        return fail(HULL_EUNSUPPORTED,
-                    "value '%.*s' is a view of a tensor that is changed in "
-                    "place before the view is read; call "
-                    "run_decompositions() before saving",
-                    STR_ARG(name));
-    return HULL_OK;
+    return pt2_refresh(p, *out, name);
 }
 
 hull_status pt2_union(json_t *u, const char **out_tag, json_t **out,

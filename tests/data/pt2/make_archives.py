@@ -202,9 +202,16 @@ class Views(nn.Module):
         self.register_buffer("cache", torch.zeros(3, 4))
 
     def forward(self, x):
+        old = self.cache.t()
+        top, rest = self.cache.split([1, 2])
         self.cache[1].copy_(x)
         self.cache[:, 2] += 1
-        return self.cache * 2
+        self.cache[:, ::2].mul_(2)
+        old[0].add_(x[:3])
+        self.cache.view(-1)[-3:-1] = 7.0
+        rest.unsqueeze(0)[0, 0].sub_(top[0])
+        self.cache.permute(1, 0)[1:3].clamp_(max=6.0)
+        return self.cache * 2, old + 1, rest, x.flatten()
 
 
 class Picks(nn.Module):
@@ -337,9 +344,13 @@ def write_io(name, make, runs, keywords):
             tensors[f"input_{i}{suffix}"] = t.clone()
         if refused:
             continue
+        before = [t.clone() for t in leaves((args, keywords))]
         with torch.no_grad():
-            for i, t in enumerate(leaves(model(*args, **keywords))):
-                tensors[f"output_{i}{suffix}"] = t.clone()
+            results = leaves(model(*args, **keywords))
+        results += [new for new, old in zip(leaves((args, keywords)), before)
+                    if not torch.equal(new, old)]
+        for i, t in enumerate(results):
+            tensors[f"output_{i}{suffix}"] = t.clone()
     write_tensors(os.path.join(HERE, f"{name}.safetensors"), tensors)
 
 
