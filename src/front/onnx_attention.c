@@ -5,7 +5,7 @@
  * rank 3 hold the heads side by side; they are cut apart, and joined again at
  * the end. A causal mask that a cache moves becomes part of the mask.
  */
-#include "front/onnx_lower.h"
+#include "front/onnx_contrib.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +13,18 @@
 
 static const int64_t swap_heads[4] = {0, 2, 1, 3};
 
-/* [b,s,h*d] -> [b,h,s,d]; rank 4 is that already. */
+val onnx_heads_apart(onnx_call *c, val x, dim heads)
+{
+    const type *t = onnx_type(c, x);
+
+    if (!t)
+        return 0;
+    dim d[4] = {t->dims[0], t->dims[1], heads,
+                dim_div(c->m, t->dims[2], heads)};
+    return op_transpose(c->g, op_reshape(c->g, x, d, 4), swap_heads, 4);
+}
+
+/* Rank 4 is apart already. */
 static hull_status heads_apart(onnx_call *c, val *x, const char *attr_name)
 {
     const type *t = onnx_type(c, *x);
@@ -27,14 +38,11 @@ static hull_status heads_apart(onnx_call *c, val *x, const char *attr_name)
         return fail(HULL_ESHAPE, "rank %" PRIu32 " and %s %" PRId64 ", want "
                     "rank 4, or rank 3 and a number of heads", t->rank,
                     attr_name, heads);
-    dim d[4] = {t->dims[0], t->dims[1], heads,
-                dim_div(c->m, t->dims[2], heads)};
-    *x = op_transpose(c->g, op_reshape(c->g, *x, d, 4), swap_heads, 4);
+    *x = onnx_heads_apart(c, *x, heads);
     return HULL_OK;
 }
 
-/* [b,h,s,d] -> [b,s,h*d] */
-static val heads_together(onnx_call *c, val y)
+val onnx_heads_together(onnx_call *c, val y)
 {
     const type *t = onnx_type(c, y);
 
@@ -158,8 +166,7 @@ static val length_masks(onnx_call *c, val mask, dim queries, dim keys,
     return both_masks(c, mask, op_binary(c->g, OP_lt, col, n));
 }
 
-/* Every head of k or v for the queries' heads that share it. */
-static val repeat_heads(onnx_call *c, val x, dim heads)
+val onnx_repeat_heads(onnx_call *c, val x, dim heads)
 {
     const type *t = onnx_type(c, x);
     int64_t axis[1] = {2};
@@ -221,8 +228,8 @@ static val attention_parts(onnx_call *c, val q, val k, val v, val mask,
         return 0;
     dim heads = t->dims[1];
     val root = scale_root(c, t->dtype, t->dims[3]);
-    k = repeat_heads(c, k, heads);
-    v = repeat_heads(c, v, heads);
+    k = onnx_repeat_heads(c, k, heads);
+    v = onnx_repeat_heads(c, v, heads);
     node *n = node_new(c->g, OP_matmul);
     node_input(c->g, n, op_binary(c->g, OP_mul, q, root));
     node_input(c->g, n, op_binary(c->g, OP_mul, k, root));
@@ -283,7 +290,7 @@ hull_status onnx_attention(onnx_call *c)
     }
     val y = parts ? attention_parts(c, q, k, v, mask, softcap)
                   : add_sdpa(c, q, k, v, mask, causal);
-    c->out[0] = flat ? heads_together(c, y) : y;
+    c->out[0] = flat ? onnx_heads_together(c, y) : y;
     if (onnx_wants(c, 1))
         c->out[1] = k;
     if (onnx_wants(c, 2))
@@ -313,8 +320,8 @@ hull_status onnx_flex_attention(onnx_call *c)
     dim heads = t->dims[1];
     hull_dtype dt = t->dtype;
     val root = scale_root(c, dt, t->dims[3]);
-    val k = repeat_heads(c, c->in[1], heads);
-    val v = repeat_heads(c, c->in[2], heads);
+    val k = onnx_repeat_heads(c, c->in[1], heads);
+    val v = onnx_repeat_heads(c, c->in[2], heads);
     node *n = node_new(c->g, OP_matmul);
     node_input(c->g, n, op_binary(c->g, OP_mul, c->in[0], root));
     node_input(c->g, n, op_binary(c->g, OP_mul, k, root));
@@ -370,17 +377,12 @@ static val join_halves(onnx_call *c, val a, val b, bool interleaved, dim r)
     return op_reshape(c->g, op_concat(c->g, parts, 2, 4), d, 4);
 }
 
-hull_status onnx_rotary(onnx_call *c)
+hull_status onnx_rotate(onnx_call *c, val x, val cos, val sin, val positions,
+                        int64_t r, bool inter, val *out)
 {
-    const type *t = onnx_type(c, c->in[0]);
-    bool inter = onnx_int(c, "interleaved", 0) != 0;
-    int64_t width = 0, r = onnx_int(c, "rotary_embedding_dim", 0);
-    val x = c->in[0];
+    const type *t = NULL;
+    int64_t width = 0;
 
-    if (!t)
-        return ir_status(c->m);
-    bool flat = t->rank == 3;
-    TRY(heads_apart(c, &x, "num_heads"));
     x = op_transpose(c->g, x, swap_heads, 4); /* [b,s,h,d] */
     t = onnx_type(c, x);
     if (!t || !dim_is_int(c->m, t->dims[3], &width))
@@ -389,8 +391,7 @@ hull_status onnx_rotary(onnx_call *c)
     if (r < 2 || r > width || r % 2 != 0)
         return fail(HULL_EFORMAT, "rotary_embedding_dim is %" PRId64
                     " for heads of %" PRId64, r, width);
-    val co = angles(c, c->in[1], onnx_in(c, 3));
-    val si = angles(c, c->in[2], onnx_in(c, 3));
+    val co = angles(c, cos, positions), si = angles(c, sin, positions);
     val turn = r < width ? op_slice(c->g, x, 3, 0, r, 1) : x;
     val a = half(c, turn, r, false, inter), b = half(c, turn, r, true, inter);
     val re = op_binary(c->g, OP_sub, op_binary(c->g, OP_mul, co, a),
@@ -402,7 +403,22 @@ hull_status onnx_rotary(onnx_call *c)
         y[1] = op_slice(c->g, x, 3, r, width, 1);
         y[0] = op_concat(c->g, y, 2, 3);
     }
-    y[0] = op_transpose(c->g, y[0], swap_heads, 4);
-    c->out[0] = flat ? heads_together(c, y[0]) : y[0];
+    *out = op_transpose(c->g, y[0], swap_heads, 4);
+    return HULL_OK;
+}
+
+hull_status onnx_rotary(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[0]);
+    val x = c->in[0];
+
+    if (!t)
+        return ir_status(c->m);
+    bool flat = t->rank == 3;
+    TRY(heads_apart(c, &x, "num_heads"));
+    TRY(onnx_rotate(c, x, c->in[1], c->in[2], onnx_in(c, 3),
+                    onnx_int(c, "rotary_embedding_dim", 0),
+                    onnx_int(c, "interleaved", 0) != 0, &x));
+    c->out[0] = flat ? onnx_heads_together(c, x) : x;
     return HULL_OK;
 }

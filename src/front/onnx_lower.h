@@ -82,6 +82,43 @@ onnx_lower_fn onnx_dft;
 onnx_lower_fn onnx_quantize, onnx_dequantize, onnx_dynamic_quantize;
 onnx_lower_fn onnx_qlinear_matmul, onnx_qlinear_conv;
 
+/* onnx_contrib.c: domain com.microsoft, as the rest of these files */
+onnx_lower_fn onnx_fused_matmul, onnx_fused_gemm;
+onnx_lower_fn onnx_fused_conv;   /* (1 = channels last) */
+onnx_lower_fn onnx_nhwc_max_pool;
+onnx_lower_fn onnx_bias_gelu;    /* (1 = by tanh) */
+onnx_lower_fn onnx_gemm_fast_gelu, onnx_bias_add, onnx_bias_dropout;
+onnx_lower_fn onnx_bias_split_gelu, onnx_quick_gelu, onnx_scaled_silu;
+onnx_lower_fn onnx_clamped_swiglu, onnx_gated_add, onnx_cdist;
+onnx_lower_fn onnx_rfft;         /* (1 = back) */
+onnx_lower_fn onnx_complex_mul;  /* (1 = by the conjugate) */
+onnx_lower_fn onnx_expand_dims, onnx_torch_embedding, onnx_unfold_tensor;
+
+/* onnx_contrib_norm.c */
+onnx_lower_fn onnx_simplified_norm, onnx_gated_rms_norm, onnx_embed_norm;
+onnx_lower_fn onnx_skip_norm;    /* (1 = without the mean) */
+onnx_lower_fn onnx_contrib_group_norm; /* (1 = with a skip) */
+
+/* onnx_contrib_attention.c, onnx_contrib_gqa.c */
+onnx_lower_fn onnx_contrib_self_attention, onnx_multi_head;
+onnx_lower_fn onnx_masked_multi_head, onnx_contrib_rotary, onnx_gemma_rotary;
+onnx_lower_fn onnx_group_query;
+
+/* onnx_contrib_quant.c */
+onnx_lower_fn onnx_qlinear_binary, onnx_qlinear_unary; /* (op) */
+onnx_lower_fn onnx_qlinear_softmax, onnx_qlinear_reduce_mean;
+onnx_lower_fn onnx_qlinear_pool; /* (1 = global) */
+onnx_lower_fn onnx_qlinear_concat, onnx_qlinear_where;
+onnx_lower_fn onnx_contrib_qlinear_conv, onnx_dynamic_matmul;
+onnx_lower_fn onnx_matmul_to_float, onnx_matmul_integer16, onnx_mul_integer;
+onnx_lower_fn onnx_qgemm, onnx_qattention, onnx_qembed_norm;
+
+/* onnx_contrib_blocks.c */
+onnx_lower_fn onnx_matmul_nbits, onnx_matmul_bnb4, onnx_gather_blocks;
+
+/* onnx_contrib_rnn.c */
+onnx_lower_fn onnx_dynamic_lstm;
+
 /* onnx_control.c */
 onnx_lower_fn onnx_if, onnx_loop;
 

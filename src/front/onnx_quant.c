@@ -5,7 +5,7 @@
  * of an axis (arithmetic on each element), and of products whose operands and
  * result are quantised (integers accumulate in i32, then one scale).
  */
-#include "front/onnx_lower.h"
+#include "front/onnx_contrib.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -275,9 +275,9 @@ hull_status onnx_dequantize(onnx_call *c)
 }
 
 /* scale = (max(x, 0) - min(x, 0)) / 255, zero = clamp(round(-min / scale)). */
-hull_status onnx_dynamic_quantize(onnx_call *c)
+void onnx_quantize_dynamic(onnx_call *c, val x, val *out)
 {
-    val x = c->in[0], zero = op_scalar(c->g, HULL_F32, 0.0);
+    val zero = op_scalar(c->g, HULL_F32, 0.0);
     val top = onnx_reduce(c, OP_reduce_max, x, NULL, 0, false);
     val low = onnx_reduce(c, OP_reduce_min, x, NULL, 0, false);
     node *n = node_new(c->g, OP_clamp);
@@ -297,10 +297,17 @@ hull_status onnx_dynamic_quantize(onnx_call *c)
     node_input(c->g, q, z);
     node_int(c->g, q, "axis", 0);
     node_dtype(c->g, q, "to", HULL_U8);
-    c->out[0] = node_add(c->g, q);
-    if (c->n_out > 1)
-        c->out[1] = scale;
-    if (c->n_out > 2)
-        c->out[2] = z;
+    out[0] = node_add(c->g, q);
+    out[1] = scale;
+    out[2] = z;
+}
+
+hull_status onnx_dynamic_quantize(onnx_call *c)
+{
+    val out[3];
+
+    onnx_quantize_dynamic(c, c->in[0], out);
+    for (uint32_t i = 0; i < c->n_out && i < 3; i++)
+        c->out[i] = out[i];
     return HULL_OK;
 }

@@ -5,7 +5,7 @@
  * softmax old (flattened to two axes) and new (one axis), cumulative sums,
  * matrix products.
  */
-#include "front/onnx_lower.h"
+#include "front/onnx_contrib.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -420,12 +420,17 @@ static val centred(onnx_call *c, val x, val zero, bool rows)
     return op_binary(c->g, OP_sub, y, z);
 }
 
+val onnx_integer_product(onnx_call *c, val x, val w, val zero, val w_zero)
+{
+    val a = centred(c, x, zero, true), b = centred(c, w, w_zero, false);
+
+    mark_matrix(c, w);
+    return op_binary(c->g, OP_matmul, a, b);
+}
+
 hull_status onnx_matmul_integer(onnx_call *c)
 {
-    val a = centred(c, c->in[0], onnx_in(c, 2), true);
-    val b = centred(c, c->in[1], onnx_in(c, 3), false);
-
-    mark_matrix(c, c->in[1]);
-    c->out[0] = op_binary(c->g, OP_matmul, a, b);
+    c->out[0] = onnx_integer_product(c, c->in[0], c->in[1], onnx_in(c, 2),
+                                     onnx_in(c, 3));
     return HULL_OK;
 }

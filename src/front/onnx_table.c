@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * onnx_table.c - look-up in the table of operators, onnx.def.
+ * onnx_table.c - look-up in the tables of operators: onnx.def, and
+ * onnx_contrib.def for those of ONNX Runtime.
  */
 #include "front/onnx_lower.h"
 
@@ -14,6 +15,7 @@
     {op, since, until, lower, arg, in_min, in_max, attrs},
 static const onnx_row rows[] = {
 #include "front/onnx.def"
+#include "front/onnx_contrib.def"
 };
 #undef ONNX
 

@@ -140,12 +140,31 @@ static hull_status operand_infer(graph *g, node *n, uint32_t i,
     return HULL_OK;
 }
 
+/* The batch as x has it, or a plain size that a state or the lengths have. */
+static hull_status batch_infer(dim *out, graph *g, node *n, dim of_x,
+                               cell_kind kind)
+{
+    const uint32_t at[3] = {4, kind.c0, kind.lengths};
+
+    *out = of_x;
+    for (uint32_t i = 0; i < 3; i++) {
+        const type *t;
+
+        if (at[i] == 0 || !node_has(n, at[i]))
+            continue;
+        TRY(infer_tensor(&t, g, n, at[i]));
+        TRY(data_agree(out, g, n, "the batch", *out,
+                       t->dims[at[i] == kind.lengths ? 0 : 1]));
+    }
+    return HULL_OK;
+}
+
 hull_status rnn_infer(graph *g, node *n)
 {
     const type *x;
     char what[128];
     cell_kind kind = kind_of(n);
-    dim h = attr_int(n, "hidden"), d = directions(n), gh;
+    dim h = attr_int(n, "hidden"), d = directions(n), gh, b;
 
     TRY(attrs_infer(n));
     TRY(infer_tensor(&x, g, n, 0));
@@ -163,12 +182,12 @@ hull_status rnn_infer(graph *g, node *n)
         TRY(operand_infer(g, n, kind.c0, x->dtype,
                           (dim[]){ d, x->dims[1], h }, 3));
     TRY(operand_infer(g, n, kind.lengths, HULL_NONE, &x->dims[1], 1));
+    TRY(batch_infer(&b, g, n, x->dims[1], kind));
     if (kind.peep != 0)
         TRY(operand_infer(g, n, kind.peep, x->dtype, (dim[]){ d, 3 * h }, 2));
-    TRY(infer_out(g, n, 0, x->dtype, (dim[]){ x->dims[0], d, x->dims[1], h },
-                  4));
+    TRY(infer_out(g, n, 0, x->dtype, (dim[]){ x->dims[0], d, b, h }, 4));
     for (uint32_t i = 1; i < n->n_out; i++)
-        TRY(infer_out(g, n, i, x->dtype, (dim[]){ d, x->dims[1], h }, 3));
+        TRY(infer_out(g, n, i, x->dtype, (dim[]){ d, b, h }, 3));
     return HULL_OK;
 }
 

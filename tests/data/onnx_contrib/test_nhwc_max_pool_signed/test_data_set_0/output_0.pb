@@ -1,0 +1,1 @@
+By0JUfFUb|fGF|bs\Wis\s\.fs\

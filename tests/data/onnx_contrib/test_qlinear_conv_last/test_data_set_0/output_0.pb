@@ -1,0 +1,1 @@
+By0Jd„’‰…®^’ržv[R]_ŠdŠzpªe€:Ÿm_f¿L~c¦™X‹uloŠ ƒUpj‚YReIIk›£Ww®W“_fyxWf¬’{†~lQ~œwln ¥`w¡šr‚‚SŠŒZ¢o†lŠ
