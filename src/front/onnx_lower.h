@@ -49,6 +49,9 @@ onnx_lower_fn onnx_scatter_elements, onnx_scatter_nd, onnx_one_hot;
 onnx_lower_fn onnx_topk, onnx_trilu, onnx_reverse_sequence;
 onnx_lower_fn onnx_tensor_scatter;
 
+/* onnx_select.c */
+onnx_lower_fn onnx_nonzero, onnx_compress, onnx_unique, onnx_nms;
+
 /* onnx_nn.c */
 onnx_lower_fn onnx_conv, onnx_conv_transpose, onnx_conv_integer;
 onnx_lower_fn onnx_max_pool, onnx_avg_pool, onnx_max_unpool;
