@@ -206,19 +206,68 @@ def rows(path, macro):
     return re.findall(rf"^{macro}\(\s*(\w+)", read(path), re.M)
 
 
+# What the test file of an op must hold besides plain cases, by the classes of
+# types that the op takes (tests/op_types.txt); a text found by a pattern.
+SMALL_TYPES = {"float": "f4e2m1", "int": "[iu][24]"}
+NO_ELEMENTS = (r"%\w+: (?:\w+\[(?:\d+,)*0(?:,\d+)*\]"  # in the type, in the row
+               r"|.*\n.*= \[[0-9,]*\b0\b[0-9,]*\] \[\])")
+HOSTILE = {
+    "float": {"NaN": r"\bnan\b", "an infinity": r"\binf\b",
+              "-0.0": r"-0\.0\b", "the end of f16": r"\b65504\.0\b",
+              "the end of bf16": r"3\.3895314e\+38",
+              "the end of f32": r"3\.4028235e\+38",
+              "the end of f64": r"1\.7976931348623157e\+308"},
+    "int": {"the least i64": r"-9223372036854775808\b",
+            "the largest i64": r"[^-]9223372036854775807\b",
+            "the largest u64": r"\b18446744073709551615\b"},
+    "": {"a size of 0": NO_ELEMENTS,
+         "a case that is refused": r"// error: \S"}}
+# No kernel of their own: leaves, and what whoever runs graphs resolves.
+NO_KERNEL = ("weight", "const", "dims", "iota", "call")
+
+
+def op_types():
+    """op -> the words of each operand's set."""
+    lines = [l.split(":", 1) for l in read("tests/op_types.txt").splitlines()
+             if not l.startswith("#")]
+    return {op: [s.split() for s in sets.split(";")] for op, sets in lines}
+
+
+def hostile(types, text):
+    """What the test file of an op lacks."""
+    words = {w for one in types for w in one}
+    wanted = dict(HOSTILE[""])
+    for kind, more in HOSTILE.items():
+        if kind in words:
+            wanted.update(more)
+    for kind, small in SMALL_TYPES.items():
+        if kind in words:
+            wanted[f"a type below a byte ({small})"] = rf": {small}\["
+    rows_of = "\n".join(l for l in text.splitlines()
+                        if not l.lstrip().startswith("// expect"))
+    return [what for what, pattern in wanted.items()
+            if not re.search(pattern, rows_of)]
+
+
 def op_rows(rep, files):
-    """Every op is tested and documented."""
-    words = set()
-    for path in files:
-        if path.startswith("tests/") and path.endswith((".ir", ".c", ".h")):
-            words.update(re.findall(r"(?:\bOP_|= )([a-z_0-9]+)", read(path)))
+    """Every op is documented and has a test file with hostile values."""
     docs = read("docs/ir.md") if "docs/ir.md" in files else ""
     documented = set(re.findall(r"[a-z_0-9]+", docs))
+    types = op_types()
     for op in rows("src/ir/ops.def", "OP"):
-        if op not in words:
-            rep.problem("src/ir/ops.def", f"op {op} is in no test")
         if op not in documented:
             rep.problem("src/ir/ops.def", f"op {op} is not in docs/ir.md")
+        path = f"tests/ops/{op}.ir"
+        if path not in files:
+            rep.problem("src/ir/ops.def", f"op {op} has no {path}")
+            continue
+        if op in NO_KERNEL:
+            continue
+        if op not in types:
+            rep.problem("tests/op_types.txt", f"op {op} is not in it")
+            continue
+        for what in hostile(types[op], read(path)):
+            rep.problem(path, f"no case with {what}")
 
 
 def table_files(rep, files):

@@ -767,7 +767,7 @@ def recurrent():
         run(op, cls, order, 1, "forward", [2, 3], False, **attrs)
         run(op, cls, order, 2, "both", [1, 3], True, **attrs)
     run("rnn", lambda *a, **k: torch.nn.RNN(*a, nonlinearity="relu", **k),
-        (0,), 1, "forward", None, False, act="relu")
+        (0,), 1, "forward", None, False, acts="relu")
     x, w, r = rand("f32", 2, 1, 2), rand("f32", 1, 6, 2), rand("f32", 1, 6, 2)
     h, ys = torch.zeros(1, 2).double(), []
     for t in range(2):  # reset before the recurrent product

@@ -6,6 +6,7 @@ sizes. scripts/check.py says which of them an op must have."""
 
 import math
 
+import ml_dtypes
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -24,6 +25,15 @@ ENDS = {"f64": [1.7976931348623157e308, 2.2250738585072014e-308, 5e-324],
         "f8e5m2fnuz": [57344.0, 3.0517578e-05, 7.6293945e-06],
         "f4e2m1": [6.0, 1.0, 0.5]}
 INTS = ("i64", "i32", "i8", "u8", "u64", "i4", "u4", "i2", "u2")
+
+
+ALL = INTS + ("i16", "u16", "u32")
+
+
+def literal(dt, v):
+    return f"{dt}[{len(v)}] [" + ", ".join(
+        "nan" if x != x else repr(x) if isinstance(x, float) else str(x)
+        for x in v) + "]"
 
 
 def ends(dt):
@@ -344,13 +354,82 @@ def every():
     exact.update(("where", "topk"))
 
 
-def source():
-    for dt in INTS + tuple(ENDS):
+    for dt in ("f64", "f32", "f16", "bf16", "i64", "u64"):
         v = ends(dt) if dt in ENDS else extremes(dt)
-        text = ["nan" if x != x else repr(x) if isinstance(x, float) else
-                str(x) for x in v]
-        case("const", [], Lit(dt, v), value=Raw(
-            f"{dt}[{len(v)}] [" + ", ".join(text) + "]"))
+        n = len(v)
+        x, y = Lit(dt, v), Lit(dt, v[::-1])
+        back = list(range(n))[::-1]
+        case("where", [Lit("bool", [1]), x, y], x)
+        case("transpose", [Lit(dt, v, 1, n)], Lit(dt, v, n, 1), perm=[1, 0])
+        case("expand", [x], Lit(dt, v * 2, 2, n), shape=[2, n])
+        case("slice", [x], y, axes=[0], starts=[-1], ends=[-2**62],
+             steps=[-1])
+        case("concat", [x, Lit(dt, [], 0), y], Lit(dt, v + v[::-1]), axis=-1)
+        case("pad", [x], x, pads=[0, 0])
+        case("gather", [x, Lit("i64", back)], y)
+        case("gather_elements", [x, Lit("i32", back)], y)
+        case("gather_nd", [x, Lit("i8", back, n, 1)], y)
+        key = [(INF, 1) if u != u else (u, 0) for u in v]
+        order = sorted(range(n), key=lambda i: (key[i], i))
+        case("topk", [x], [Lit(dt, [v[i] for i in order]),
+                           Lit("i64", order)], k=n, largest=False)
+    case("expand", [torch.zeros(0, 1)], torch.zeros(0, 3), shape=[0, 3])
+    case("where", [of("f32", [1.0])] * 3, None, error="bool")
+    whole("shape", "%x: sequence(f32[2])", [("error", "", "not a tensor")],
+          "  %r = shape %x\n", "%r")
+
+
+def refuse():
+    """Complex numbers have no order and few functions."""
+    z = torch.tensor([1j])
+    for name in list(UNARY) + ["not", "is_nan", "is_inf"]:
+        case(name, [z], None, error="c64")
+    case("clamp", [z], None, error="c64", min=0.0)
+    case("hard_sigmoid", [z], None, error="c64", alpha=1.0, beta=0.0)
+    for name in ("sub", "mul", "pow", "min", "max", "atan2"):
+        case(name, [z, z], None, error="c64")
+    for name in ("reduce_prod", "reduce_any"):
+        case(name, [z], None, error="c64", axes=[0])
+    case("cumprod", [z], None, error="c64", axis=0)
+
+
+def small():
+    """Elements of half a byte in what computes."""
+    dt, z = "f4e2m1", [0.0, 0.0]
+    case("dft", [Lit(dt, [6.0, 6.0], 2, 1)], Lit(dt, [6.0] + z + [0.0], 2, 2),
+         axis=0, size=2)
+    case("det", [Lit(dt, [1.0, 2.0, 3.0, 4.0], 2, 2)], scalar(dt, -2.0))
+    at = {"stride": [1], "pad": [0, 0], "dilation": [1]}
+    x, w = Lit(dt, [6.0, -0.0, 1.0], 1, 1, 3), Lit(dt, [1.0, -6.0], 1, 1, 2)
+    case("conv", [x, w], Lit(dt, [6.0, -6.0], 1, 1, 2), **at)
+    case("conv_transpose", [x, w], Lit(dt, [6.0, -6.0, 1.0, -6.0], 1, 1, 4),
+         out_pad=[0], **at)
+    case("grid_sample", [Lit(dt, [-0.0, 6.0], 1, 1, 2),
+                         Lit(dt, [-1.0, 1.0, 6.0], 1, 3, 1)],
+         Lit(dt, [0.0, 6.0, 0.0], 1, 1, 3), mode="nearest", align=True)
+    x = Lit(dt, [6.0, -6.0, 0.5, -0.0], 2, 2)
+    one = [Lit(dt, [1.0, 1.0])]
+    t = torch.tensor(x.numbers, dtype=torch.float64).reshape(2, 2)
+
+    def half(y):
+        return Lit(dt, [narrow(dt, v) for v in y.reshape(-1).tolist()], 2, 2)
+
+    case("batch_norm", [x] + one + [Lit(dt, z)] * 2 + one, half(
+        t / math.sqrt(1.25) + 0.0), eps=0.25)
+    y = F.layer_norm(t, [2], eps=0.25)
+    case("layer_norm", [x] + one, half(y + 0.0), axis=1, eps=0.25)
+    case("group_norm", [x], half(y), groups=1, eps=0.25)
+    case("rms_norm", [x], half(t / torch.sqrt((t * t).mean(1, True) + 0.25)),
+         axis=1, eps=0.25)
+    case("softmax", [x], half(torch.softmax(t, 1)), axis=1)
+    case("log_softmax", [x], half(torch.log_softmax(t, 1)), axis=1)
+    case("sdpa", [x] * 3, half(torch.softmax(t @ t.T / math.sqrt(2), 1) @ t))
+
+
+def source():
+    for dt in ALL + tuple(ENDS):
+        v = ends(dt) if dt in ENDS else extremes(dt)
+        case("const", [], Lit(dt, v), value=Raw(literal(dt, v)))
     case("dims", [], Lit("i64", [2**62, -2**62, 0]), value=[2**62, -2**62, 0])
     whole("dims", "%x: f32[N]",
           [("input", "%x", "[0] []"), ("expect", "%r", Lit("i64", [0, -1]))],
@@ -381,6 +460,15 @@ def cast():
         y = [0 if v != v else high(dt) if v >= high(dt) else
              low(dt) if v <= low(dt) else int(v) for v in f]
         case("cast", [Lit("f32", f)], Lit(dt, y), to=Raw(dt))
+    for src in ENDS:
+        for dt in ("f64", "f32", "f16", "bf16", "f8e5m2", "f4e2m1"):
+            if src == dt:
+                continue
+            top = ENDS[dt][0] if dt in ("f8e5m2", "f4e2m1") else INF
+            v = ends(src)
+            case("cast", [Lit(src, v)], lit(dt, [
+                q if q != q else max(-top, min(top, q)) for q in v]),
+                to=Raw(dt))
     for dt in ("i4", "u4", "i2", "u2"):
         v = [0.0, -0.0, 1.9, -1.9, 7.0, 8.0, 15.0, 16.0, -8.0, -9.0]
         case("cast", [Lit("f32", v)], Lit(dt, [wrap(dt, int(x)) for x in v]),
@@ -431,6 +519,18 @@ def cast():
             ("f8e4m3fn", "u8", [448.0, -0.0], [0x7e, 0x80]),
             ("bf16", "u16", [INF, -0.0], [0x7f80, 0x8000])):
         case("bitcast", [Lit(src, x)], Lit(dst, y), to=Raw(dst))
+    for dt, to_dt, real, whole_type in (
+            ("f64", "i64", np.float64, np.int64),
+            ("f32", "i32", np.float32, np.int32),
+            ("f16", "i16", np.float16, np.int16),
+            ("bf16", "i16", ml_dtypes.bfloat16, np.int16)):
+        v = ends(dt)[:-1]
+        case("bitcast", [Lit(dt, v)], Lit(to_dt, np.array(v).astype(
+            real).view(whole_type).tolist()), to=Raw(to_dt))
+    case("bitcast", [Lit("i64", extremes("i64"))], Lit("u64", [
+        wrap("u64", v) for v in extremes("i64")]), to=Raw("u64"))
+    case("bitcast", [Lit("u64", extremes("u64"))], Lit("i64", [
+        wrap("i64", v) for v in extremes("u64")]), to=Raw("i64"))
     case("bitcast", [of("f32", [NAN])], None, error="width", to=Raw("i64"))
     case("bitcast", [of("u8", [2])], None, error="bool", to=Raw("bool"))
 
@@ -482,6 +582,11 @@ def reduce():
             case(name, [Lit(dt, x, n, 4)], Lit("i64", f(t.numpy(),
                                                         1).tolist()),
                  axes=[1])
+    # The sum of integers wraps before the mean divides it.
+    case("reduce_mean", [Lit("i64", [-2**63, 2**63 - 1, 9, 1])],
+         Lit("i64", [2], 1), axes=[0], keep=True)
+    case("reduce_mean", [Lit("u64", [2**64 - 1])], Lit("u64", [2**64 - 1], 1),
+         axes=[0], keep=True)
     z = of("f32", [-0.0, 0.0, -0.0], 1, 3)
     case("arg_max", [z], of("i64", [0]), axes=[1])
     case("arg_max", [z], of("i64", [2]), axes=[1], last=True)
@@ -500,6 +605,49 @@ def reduce():
     case("arg_max", [torch.zeros(2, 2)], None, error="axes", axes=[0, 1])
     case("cumsum", [of("f32", 1.0)], None, error="axis", axis=0)
     case("cumprod", [torch.zeros(2, 0, 3)], torch.zeros(2, 0, 3), axis=1)
+
+
+def scan():
+    """cum_max and cum_min: the last of equal ones; a NaN stays."""
+    for dt in INTS + tuple(ENDS):
+        x = ends(dt) if dt in ENDS else extremes(dt)
+        x = x[2:] + x[:2] + x[-1:]
+        for name, most in (("cum_max", True), ("cum_min", False)):
+            at, v, best = [], [], 0
+            for i, q in enumerate(x):
+                held = x[best]
+                if q != q or held == held and (q >= held if most
+                                               else q <= held):
+                    best = i
+                at.append(best)
+                v.append(x[best])
+            case(name, [Lit(dt, x)], [Lit(dt, v), Lit("i64", at)], axis=0)
+    for dt in ENDS:
+        x = ends(dt)
+        y = [x[0]]
+        for q in x[1:]:
+            a, b = max(y[-1], q), min(y[-1], q)
+            y.append(NAN if q != q or y[-1] != y[-1] else a
+                     if math.isinf(a) or math.isinf(b)
+                     else a + math.log1p(exp(b - a)))
+        case("cum_logsumexp", [Lit(dt, x)], lit(dt, y), axis=-1)
+    for dt in ("f32", "f16", "f64"):
+        x = rand(dt, 2, 3, 2)
+        case("cum_logsumexp", [x], to(dt, torch.logcumsumexp(d(x), 1)),
+             axis=1)
+        for name, f in (("cum_max", torch.cummax), ("cum_min",
+                                                    torch.cummin)):
+            case(name, [x], list(f(x, 1)), axis=1)
+    inf = of("f32", [-INF, -INF, 1, INF, 1])
+    case("cum_logsumexp", [inf], torch.logcumsumexp(inf, 0), axis=0)
+    e = torch.zeros(2, 0)
+    case("cum_max", [e], [e, e.long()], axis=1)
+    case("cum_min", [e], [e, e.long()], axis=0)
+    case("cum_logsumexp", [e], e, axis=1)
+    for name in ("cum_max", "cum_min", "cum_logsumexp"):
+        case(name, [of("f32", 1.0)], None, error="axis", axis=0)
+        case(name, [of("bool", [1])], None, error="bool", axis=0)
+    exact.update(("cum_max", "cum_min"))
 
 
 def softmax():
@@ -563,7 +711,11 @@ def conv():
             case(name, [Lit(dt, x[:2], 1, 1, 2), Lit(dt, w[1:], 1, 1, 2)],
                  Lit(dt, lit(dt, z.reshape(-1).tolist()).numbers, *z.shape),
                  stride=[1], pad=[0, 0], dilation=[1], **more)
-    for dt in ("i32", "i64", "u8", "i4"):
+    y = torch.full((1, 1, 2), INF)
+    case("conv_transpose", [of("f32", [INF], 1, 1, 1),
+                            of("f32", [1.0, 2.0], 1, 1, 2)], y, stride=[1],
+         pad=[0, 0], dilation=[1], out_pad=[0])
+    for dt in ("i32", "i64", "u64", "u8", "i4"):
         x, w = [low(dt), high(dt), high(dt)], [high(dt), high(dt)]
         y = [w[0] * x[0] + w[1] * x[1], w[0] * x[1] + w[1] * x[2]]
         case("conv", [Lit(dt, x, 1, 1, 3), Lit(dt, w, 1, 1, 2)],
@@ -696,6 +848,8 @@ def sample():
         g = Lit(dt, [-1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, 1.0], 1, 1, 4, 2)
         case("grid_sample", [x, g], Lit(dt, [v[0], v[1], v[0], 1.0], 1, 1, 1,
                                         4), align=True)
+        case("grid_sample", [x, Lit(dt, [-0.0, 1.0], 1, 1, 1, 2)],
+             Lit(dt, [narrow(dt, (v[0] + 1.0) / 2)], 1, 1, 1, 1), align=True)
     x = of("f32", [1, 2, 3, 4], 1, 1, 2, 2)
     g = of("f32", [3.4e38, 0.0, -3.4e38, 0.0], 1, 1, 2, 2)
     for mode in ("nearest", "linear"):
@@ -752,6 +906,16 @@ def norm():
         y = (t - m) / torch.sqrt(w + 1e-5) * s + b
         case("batch_norm", [Lit(dt, x, 6, 2)] + p,
              Lit(dt, lit(dt, y.reshape(-1).tolist()).numbers, 6, 2), eps=1e-5)
+    m = ENDS["f64"][0]
+    x, y = Lit("f64", [m, -m], 1, 2), Lit("f64", [0.0, -0.0], 1, 2)
+    case("layer_norm", [x], torch.zeros(1, 2).double(), axis=1, eps=1e-5)
+    case("rms_norm", [x], y, axis=1, eps=1e-5)
+    case("group_norm", [x], y, groups=1, eps=1e-5)
+    x = of("f32", [-0.0, -0.0], 1, 2)
+    case("rms_norm", [x], x, axis=1, eps=1e-5)
+    case("layer_norm", [x], torch.zeros(1, 2), axis=1, eps=1e-5)
+    case("batch_norm", [x, torch.ones(2), x[0], x[0] * -1, torch.ones(2)], x,
+         eps=1e-5)
     e = torch.zeros(2, 0)
     case("layer_norm", [e], e, axis=1, eps=1e-5)
     case("rms_norm", [e], e, axis=1, eps=1e-5)
@@ -861,6 +1025,13 @@ def view():
         t = np.pad(y.numpy(), (7, 5), mode)
         case("pad", [y], npt(t), pads=[7, 5], mode=mode)
     case("pad", [e], e, pads=[0, 0], mode="reflect")
+    case("pad", [y, Lit("i64", [2**63 - 1], 1)], None, error="rank 0",
+         pads=[1, 1])
+    case("pad", [y, scalar("i32", 1)], None, error="want i64", pads=[1, 1])
+    for dt, v in (("i64", 2**63 - 1), ("u64", 2**64 - 1), ("i4", -8),
+                  ("f32", NAN), ("f16", -0.0), ("bool", 1)):
+        case("pad", [Lit(dt, [1]), scalar(dt, v)], Lit(dt, [v, 1, v]),
+             pads=[1, 1])
     case("pad", [y], of("i64", [9, 9]), pads=[-3, 2], value=9.0)
     case("pad", [Lit("i64", [5])], Lit("i64", [2**63 - 1, 5, 2**63 - 1]),
          pads=[1, 1], value=1e30)
@@ -968,7 +1139,8 @@ def range5():
 def quant():
     v = [NAN, INF, -INF, -0.0, 0.5, 1.5, -0.5, 3.4028235e38, 1e-45, -2.5]
     x = of("f32", v)
-    for dt in ("u8", "i8", "i16", "u16", "i4", "u4", "i2", "u2", "i32"):
+    for dt in ("u8", "i8", "i16", "u16", "i4", "u4", "i2", "u2", "i32",
+               "u32"):
         y = [0 if q != q else high(dt) if q == INF else low(dt) if q == -INF
              else max(low(dt), min(high(dt), round(narrow("f32", q))))
              for q in v]
@@ -978,8 +1150,8 @@ def quant():
         z = Lit(dt, [high(dt)], 1)
         case("quantize", [of("f32", [1.0, -1e9, INF, -INF, -1.0]),
                           of("f32", [1.0]), z],
-             Lit(dt, [high(dt), low(dt) if dt != "i32" else
-                      high(dt) - 10**9, high(dt), low(dt), high(dt) - 1]),
+             Lit(dt, [high(dt), max(low(dt), high(dt) - 10**9), high(dt),
+                      low(dt), high(dt) - 1]),
              to=Raw(dt))
         k = extremes(dt)
         case("dequantize", [Lit(dt, k), of("f32", 2.0),
@@ -996,8 +1168,26 @@ def quant():
         if dt == "f4e2m1":
             y[0] = -0.0
         case("quantize", [x, of("f32", 0.5)], lit(dt, y), to=Raw(dt))
+        case("quantize", [of("f32", [1.0]), of("f32", [1.0]),
+                          Lit(dt, [0.0])], Lit(dt, [1.0]), to=Raw(dt))
         case("dequantize", [Lit(dt, ends(dt)), of("f32", 0.5)],
              lit("f32", [q * 0.5 for q in ends(dt)]))
+    for dt in ("f64", "f16", "bf16"):
+        v = ends(dt)
+        case("quantize", [Lit(dt, v), Lit(dt, [1.0])], Lit("i8", [
+            0 if q != q else round(max(-128, min(127, q))) for q in v]),
+            to=Raw("i8"))
+        case("dequantize", [Lit("i8", [127, -128, 1, 0]), Lit(dt, v[:1])],
+             lit(dt, [127 * v[0], -128 * v[0], v[0], 0.0]))
+    for dt in ("i64", "u64"):
+        v = extremes(dt)
+        case("quantize", [Lit(dt, v), of("f32", 1.0)], Lit("i8", [
+            max(-128, min(127, q)) for q in v]), to=Raw("i8"))
+        case("dequantize", [Lit(dt, v), of("f64", 2.0)],
+             lit("f64", [2.0 * q for q in v]))
+        case("quantize", [of("f32", [1.0, INF, -INF]), of("f32", 1.0),
+                          Lit(dt, [0], 1)], Lit(dt, [1, high(dt), low(dt)]),
+             to=Raw(dt))
     case("quantize", [torch.zeros(0, 2), torch.ones(2)],
          torch.zeros(0, 2).to(torch.uint8), to=Raw("u8"))
     case("quantize", [torch.zeros(2, 0), torch.ones(0)],
@@ -1032,8 +1222,18 @@ def recurrent():
                  hidden=1)
         case(op, ins(lengths=Lit("i64", [-2**63])), None, error="length",
              hidden=1)
+        case(op, ins(lengths=Lit("i64", [2**63 - 1])), None, error="length",
+             hidden=1)
         case(op, ins(lengths=Lit("u64", [2**64 - 1])), None, error="length",
              hidden=1)
+        case(op, ins(lengths=Lit("u2", [2])), want(2, 1), hidden=1)
+        for dt in ("f64", "f32", "f16", "bf16", "f4e2m1"):
+            v = [ENDS[dt][0], -0.0]
+            zero = [0.0] * (2 * g)
+            y = [Lit(dt, [0.0, 0.0], 1, 1, 2, 1)] + [
+                Lit(dt, [0.0, 0.0], 1, 2, 1)] * states
+            case(op, [Lit(dt, v, 1, 2, 1), Lit(dt, zero[:g], 1, g, 1),
+                      Lit(dt, zero[:g], 1, g, 1)], y, hidden=1)
         case(op, ins(lengths=of("i32", [0])), want(2, 1), hidden=1)
         case(op, ins(fill=NAN), want(2, 1, NAN), hidden=1)
         case(op, ins(t=0), want(0, 1), hidden=1)
@@ -1043,13 +1243,19 @@ def recurrent():
         if op == "rnn":
             y = want(2, 1, 1.0)
             case(op, ins(fill=3.4028235e38, w=z(1, 1, 1) + 1), want(
-                2, 1, 3.4028235e38), hidden=1, act="relu")
+                2, 1, 3.4028235e38), hidden=1, acts="relu")
+            case(op, ins(fill=3.4028235e38, w=z(1, 1, 1) + 1), want(
+                2, 1, 0.5), hidden=1, acts="relu", clip=0.5)
+            case(op, ins(fill=NAN, w=z(1, 1, 1) + 1), want(2, 1, NAN),
+                 hidden=1, acts="relu", clip=0.5)
         case(op, ins(fill=INF, w=z(1, g, 1) + 1), want(2, 1, 1.0)
              if op == "rnn" else INF_RNN[op], hidden=1)
         case(op, ins(fill=-0.0), want(2, 1), hidden=1)
         for h in (0, -1, 2**31, 2**62):
             case(op, ins(), None, error="hidden", hidden=h)
         case(op, ins(), None, error="direction", hidden=1, direction="up")
+        case(op, ins(), None, error="act 'up'", hidden=1, acts="up")
+        case(op, ins(), None, error="acts", hidden=1, acts="tanh " * 9)
         case(op, ins(), None, error="dim", hidden=2)
 
 
@@ -1090,6 +1296,8 @@ def fourier():
         y = torch.view_as_real(t).reshape(-1).tolist()
         case("dft", [Lit(dt, x, 4, 1)],
              Lit(dt, lit(dt, [4 * x[0]] + [q + 0.0 for q in y[1:]]).numbers, 4, 2), axis=0, size=4)
+        case("dft", [Lit(dt, v[:1], 1, 1)], Lit(dt, [v[0], 0.0], 1, 2), axis=0,
+             size=1)
     x = of("f32", [INF, 0.0, -0.0, NAN], 2, 2)
     case("dft", [x], of("f32", [NAN, NAN, NAN, NAN], 2, 2), axis=0, size=2)
     case("dft", [of("f32", [1.0], 1, 1)], of("f32", [1.0, 0.0], 1, 2), axis=0,
@@ -1103,6 +1311,43 @@ def fourier():
     case("dft", [one], None, error="axis", axis=2, size=2)
     case("dft", [one], None, error="large", axis=0, size=2**61)
     case("dft", [torch.zeros(2, 3)], None, error="parts", axis=0, size=2)
+
+
+def bind():
+    """Sizes that come from data: each must fit, and none may run away."""
+    whole("bind", "%n: i64[1], %x: f32[1]",
+          [("input", "%n", of("i64", [3])), ("input", "%x", of("f32", [NAN])),
+           ("expect", "%k", of("i64", [3])),
+           ("expect", "%r", "[3] [nan, nan, nan]")],
+          "  %k = bind %n {symbols=[N]}\n"
+          "  %r = expand %x {shape=[N]} : f32[N]\n", "%k, %r")
+    for n, y in ((0, "[0,0] []"), (1, "[1,2] [0.0, 1.0]")):
+        whole("bind", "%n: i64[2]",
+              [("input", "%n", of("i64", [n, 2 * n])), ("expect", "%r", y)],
+              "  %k = bind %n {symbols=[N,M]}\n"
+              "  %r = iota {shape=[N,M], axis=1, dtype=f32} : f32[N,M]\n",
+              "%r")
+    for n, why in ((-1, "-1"), (-2**63, "-9223372036854775808"),
+                   (2**63 - 1, "")):
+        whole("bind", "%n: i64[]",
+              [("input", "%n", scalar("i64", n)),
+               ("error", "", why or "large")],
+              "  %k = bind %n {symbols=[N]}\n"
+              "  %r = iota {shape=[N], axis=0, dtype=f32} : f32[N]\n", "%r")
+    case("bind", [of("i64", [1, 2])], None, error="as many",
+         symbols=Raw("[N]"))
+    case("bind", [of("i32", [1])], None, error="i64", symbols=Raw("[N]"))
+    e = of("i64", [])
+    case("bind", [e], e, symbols=[])
+    for shape in ((), (0, 2), (3, 1, 2)):
+        case("shape", [torch.zeros(shape)], of("i64", list(shape)))
+    for dt in INTS + tuple(ENDS):
+        v = ends(dt) if dt in ENDS else extremes(dt)
+        case("shape", [Lit(dt, v)], of("i64", [len(v)]))
+    whole("shape", "%x: f32[N,M]",
+          [("input", "%x", "[0,3] []"), ("expect", "%r", of("i64", [0, 3]))],
+          "  %r = shape %x\n", "%r")
+    exact.update(("bind", "shape"))
 
 
 def control():
@@ -1153,10 +1398,20 @@ def control():
     for v, want in ((1.0, "nan"), (-0.0, "0.0"), (INF, "-inf")):
         case("expect", [of("f32", [v])], None, error="a number",
              value=Raw(f"f32[1] [{want}]"), what="a number")
-    for dt in ("i64", "u64", "i4"):
+    for dt in ALL:
         case("expect", [Lit(dt, extremes(dt))], Lit(dt, extremes(dt)),
-             value=Raw(f"{dt}[{len(extremes(dt))}] [" + ", ".join(
-                 map(str, extremes(dt))) + "]"), what="ends")
+             value=Raw(literal(dt, extremes(dt))), what="ends")
+    for dt in tuple(ENDS) + ("f8e8m0",):
+        v = ends(dt) if dt in ENDS else [1.0, NAN]
+        case("expect", [Lit(dt, v)], Lit(dt, v), value=Raw(literal(dt, v)),
+             what="ends")
+    case("expect", [torch.tensor([complex(NAN, -0.0)])],
+         torch.tensor([complex(NAN, -0.0)]), value=Raw("c64[1] [nan, -0.0]"),
+         what="ends")
+    whole("expect", "%x: c128[1]",
+          [("input", "%x", "[-0.0, nan]"), ("expect", "%r", "[-0.0, nan]")],
+          '  %r = expect %x {value=c128[1] [-0.0, nan], what="ends"}\n', "%r")
+    for dt in ("i64", "u64", "i4"):
         case("expect", [Lit(dt, [high(dt)])], None, error="an end",
              value=Raw(f"{dt}[1] [{high(dt) - 1}]"), what="an end")
     case("expect", [of("f32", [INF])], of("f32", [INF]), value=Raw("f32[1] [inf]"),
@@ -1167,6 +1422,7 @@ def control():
          value=Raw("f32[2] [0,0]"), what="two")
 
 
-GROUPS = (source, unary, binary, compare, every, cast, reduce, softmax, matmul,
-          conv, pool, resize, sample, norm, attention, view, index, scatter,
-          quant, recurrent, linalg, fourier, control)
+GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
+          matmul, conv, pool, resize, sample, norm, attention, view, index, scatter,
+          quant, recurrent, linalg, fourier, bind, refuse,
+          small, control)

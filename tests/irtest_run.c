@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "ops/box.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 
@@ -251,6 +252,35 @@ static hull_status make_place(launch *l, place *out, uint64_t size)
     return l->d->be->buffer_new(&out->buffer, l->d, size > 0 ? size : 1);
 }
 
+/* A result of a run that decides sizes itself; plain tensors only. */
+static hull_status take_box(trial *c, tensor *out, const box *b)
+{
+    const void *data = b->t.data;
+
+    *out = b->t;
+    if (b->t.dtype == HULL_NONE || hull_dtype_bits(b->t.dtype) == 0 ||
+        b->t.dtype == HULL_STRING)
+        return fail(HULL_EUNSUPPORTED, "a result is no plain tensor");
+    TRY(tensor_memory(c, out));
+    if (tensor_bytes(out) > 0)
+        memcpy(out->data, data, (size_t)tensor_bytes(out));
+    return HULL_OK;
+}
+
+static hull_status launch_boxes(trial *c, launch *l, tensors *out)
+{
+    box *none[MAX_VALUES] = { NULL }, *made[MAX_VALUES] = { NULL };
+    hull_status st = l->d->be->program_run_boxes(l->s, l->p, l->shapes, l->in,
+                                                 none, made, &c->a);
+
+    for (uint32_t i = 0; i < out->n; i++) {
+        if (st == HULL_OK)
+            st = take_box(c, &out->t[i], made[i]);
+        box_unref(made[i]);
+    }
+    return st;
+}
+
 static hull_status launch_run(trial *c, launch *l, const graph *g,
                               const tensors *in, tensors *out)
 {
@@ -267,13 +297,15 @@ static hull_status launch_run(trial *c, launch *l, const graph *g,
     }
     TRY(be->stream_new(&l->s, l->d));
     TRY(be->program_load(&l->p, l->d, g));
-    TRY(be->program_plan(&l->pl, l->p, l->shapes, in->n, l->results,
-                         &scratch));
-    TRY(make_place(l, &l->scratch, scratch));
     for (uint32_t i = 0; i < in->n; i++) {
         TRY(make_place(l, &l->in[i], tensor_bytes(&in->t[i])));
         TRY(be->upload(l->s, l->in[i], in->t[i].data));
     }
+    if (graph_is_dynamic(g))
+        return launch_boxes(c, l, out);
+    TRY(be->program_plan(&l->pl, l->p, l->shapes, in->n, l->results,
+                         &scratch));
+    TRY(make_place(l, &l->scratch, scratch));
     for (uint32_t i = 0; i < out->n; i++) {
         tensor *t = &out->t[i];
 
@@ -449,6 +481,8 @@ static hull_status read_expected(trial *c, const tensors *found)
 
 static bool takes(const device *d, const graph *g)
 {
+    if (graph_is_dynamic(g) && d->be->program_run_boxes == NULL)
+        return false;
     for (const node *n = g->body->first; n != NULL; n = n->next)
         if ((op_get(n->op)->traits & OP_LEAF) == 0 &&
             d->be->why_not(d, g, n) != NULL)

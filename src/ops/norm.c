@@ -171,6 +171,7 @@ static hull_status layer_eval(eval_ctx *cx, const node *n, const tensor *in,
     int64_t index[HULL_MAX_RANK] = {0}, inner = 1, numel = tensor_numel(out);
     uint32_t axis = 0;
     double eps = attr_float(n, "eps"), *line = NULL;
+    double no_bias = n->op == OP_rms_norm ? -0.0 : 0; /* x + -0 is x */
     affine f;
 
     TRY(infer_axis(&axis, n, attr_int(n, "axis"), in[0].rank));
@@ -183,7 +184,7 @@ static hull_status layer_eval(eval_ctx *cx, const node *n, const tensor *in,
             line[k] = load_f64(in[0].dtype, in[0].data, (uint64_t)(at + k));
         normalise(line, inner, eps, n->op == OP_rms_norm);
         for (int64_t k = 0; k < inner; k++) {
-            double affine_value[2] = {1, 0};
+            double affine_value[2] = {1, no_bias};
 
             for (uint32_t j = 0; j < 2; j++) {
                 int64_t from = 0;
@@ -224,7 +225,7 @@ static hull_status group_eval(eval_ctx *cx, const node *n, const tensor *in,
             int64_t c = (at + k) / s.inner % s.len;
 
             store_f64(out->dtype, out->data, (uint64_t)(at + k),
-                      line[k] * (scale ? scale[c] : 1) + (bias ? bias[c] : 0));
+                      line[k] * (scale ? scale[c] : 1) + (bias ? bias[c] : -0.0));
         }
     }
     return HULL_OK;
