@@ -30,7 +30,8 @@ SLACK = "f64:1e-12,f32:2e-6,f16:1e-3,bf16:8e-3"
 HOSTILE = [NAN, INF, -INF, -0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -3.25,
            1e-3, 40.0]
 # Results, where not one.
-OUT = {"topk": 2, "lstm": 3, "gru": 2, "rnn": 2, "cum_max": 2, "cum_min": 2}
+OUT = {"topk": 2, "lstm": 3, "gru": 2, "rnn": 2, "cum_max": 2,
+       "cum_min": 2, "unique": 4}
 files, exact = {}, set()
 
 

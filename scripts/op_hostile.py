@@ -593,8 +593,20 @@ def reduce():
     case("arg_min", [of("f32", [1, NAN, NAN])], of("i64", 2), axes=[],
          last=True)
     e = torch.zeros(2, 0)
-    for name in ("reduce_max", "reduce_min", "arg_max", "arg_min"):
+    for dt in ALL + ("bool",) + tuple(ENDS):
+        if dt == "bool":
+            least, most = 0, 1
+        elif dt in INTS + ALL:
+            least, most = low(dt), high(dt)
+        else:
+            most = INF if dt in ("f64", "f32", "f16", "bf16", "f8e5m2") \
+                else ENDS[dt][0]
+            least = -most
+        for name, v in (("reduce_max", least), ("reduce_min", most)):
+            case(name, [Lit(dt, [], 2, 0)], Lit(dt, [v, v]), axes=[1])
+    for name in ("arg_max", "arg_min"):
         case(name, [e], None, error="empty", axes=[1])
+    for name in ("reduce_max", "reduce_min", "arg_max", "arg_min"):
         case(name, [e], e.sum(0).long() if name[0] == "a" else e.sum(0),
              axes=[0])
         case(name, [of("f32", [1.0])], None, error="axis", axes=[1])
@@ -1350,6 +1362,108 @@ def bind():
     exact.update(("bind", "shape"))
 
 
+def found():
+    """Results whose size is in the data."""
+    for dt in ALL + ("bool",) + tuple(ENDS):
+        v = ends(dt) if dt in ENDS else [1, 0] if dt == "bool" else \
+            extremes(dt)
+        v = v + v[:3]
+        at = [i for i, q in enumerate(v) if q != 0]
+        case("nonzero", [Lit(dt, v)], Lit("i64", at, 1, len(at)))
+        groups, order = [], []  # NaN is one value, as the zeros are
+        for i, q in enumerate(v):
+            k = "nan" if q != q else q
+            if k not in groups:
+                groups.append(k)
+                order.append(i)
+        which = [groups.index("nan" if q != q else q) for q in v]
+        for s in (False, True):
+            key = sorted(range(len(groups)), key=lambda k: INF
+                         if groups[k] == "nan" else groups[k]) if s \
+                else range(len(groups))
+            if dt in ("i64", "u64") and s:
+                key = sorted(range(len(groups)), key=lambda k: groups[k])
+            key = list(key)
+            nans = [k for k in key if groups[k] == "nan"] if s else []
+            key = [k for k in key if k not in nans] + nans
+            case("unique", [Lit(dt, v)], [
+                Lit(dt, [v[order[k]] for k in key]),
+                Lit("i64", [order[k] for k in key]),
+                Lit("i64", [key.index(k) for k in which]),
+                Lit("i64", [which.count(k) for k in key])], sorted=s)
+    for shape, y in (((), (0, 0)), ((2, 0), (2, 0)), ((0, 2, 3), (3, 0))):
+        case("nonzero", [torch.zeros(shape)], torch.zeros(y).long())
+    case("nonzero", [of("f32", 2.0)], torch.zeros(0, 1).long())
+    x = rand("i64", 3, 4) % 3 - 1
+    case("nonzero", [x], torch.nonzero(x).T.contiguous())
+    case("nonzero", [torch.tensor([1j])], None, error="c64")
+    e = torch.zeros(0).long()
+    case("unique", [torch.zeros(0)], [torch.zeros(0), e, e, e])
+    case("unique", [torch.zeros(2, 0)], [torch.zeros(2, 0), e, e, e], axis=1)
+    one, two = of("i64", [0]), of("i64", [0, 0])
+    case("unique", [torch.zeros(2, 0)], [torch.zeros(1, 0), one, two,
+                                         of("i64", [2])], axis=0)
+    case("unique", [of("f32", 3.0)], [of("f32", [3.0]), one, one,
+                                      of("i64", [1])])
+    x = of("i32", [1, 0, 1, 2, 5, 2, 1, 0, 1], 3, 3)
+    for axis in (0, 1):
+        y, i, j, n = np.unique(x.numpy(), return_index=True,
+                               return_inverse=True, return_counts=True,
+                               axis=axis)
+        case("unique", [x], [npt(y), npt(i), npt(j.reshape(-1)), npt(n)],
+             axis=axis)
+    case("unique", [x], None, error="axis", axis=2)
+    case("unique", [torch.tensor([1j])], None, error="c64")
+    suppress()
+    exact.update(("nonzero", "unique", "nms"))
+
+
+def suppress():
+    def run(boxes, scores, want, most=9, iou=0.5, least=None, n=None, **at):
+        ins = [Lit(at.pop("dt", "f32"), boxes, 1, len(boxes) // 4, 4)]
+        ins.append(Lit(ins[0].dtype, scores, 1, 1, len(scores)))
+        ins += [scalar("i64", most), scalar("f32", iou)]
+        if least is not None:
+            ins.append(scalar("f32", least))
+        case("nms", ins, Lit("i64", [q for k in want for q in (0, 0, k)],
+                             len(want), 3), **at)
+
+    unit, half, far = [0, 0, 1, 1], [0, 0.5, 1, 1.5], [9, 9, 10, 10]
+    for dt in ("f64", "f32", "f16", "bf16"):
+        m = ENDS[dt][0]
+        run(unit + unit + far, [1, 2, -0.0], [1, 2], dt=dt)
+        # Boxes of NaN or infinite area overlap nothing.
+        run(unit + [NAN] * 4 + [-INF, -INF, INF, INF], [3, 2, 1], [0, 1, 2],
+            dt=dt)
+        run([-m, -m, m, m] * 2, [m, m], [0], dt=dt, iou=0.0) \
+            if dt in ("f16",) else None
+        run(unit + far, [-m, m], [1, 0], dt=dt)
+    run([6.0, 6.0, 0.0, 0.0] * 2, [1, 2], [1], dt="f4e2m1")
+    run(unit + half + far, [1, 2, 3], [2, 1, 0], iou=0.34)
+    run(unit + half + far, [1, 2, 3], [2, 1], iou=0.33)
+    run(unit + far, [NAN, 1], [1])
+    run(unit + far, [INF, -INF], [0, 1])
+    run(unit + far, [INF, -INF], [0], least=-INF)
+    run(unit + far, [1, 2], [], least=NAN)
+    run(unit + unit, [1, 2], [1, 0], iou=1.0)
+    for most, want in ((-2**63, []), (-1, []), (0, []), (1, [1]),
+                       (2**63 - 1, [1, 0])):
+        run(unit + far, [1, 2], want, most=most)
+    run([1, 1, 0, 0] * 2, [1, 1], [0])  # corners in any order; first of ties
+    run([0.5, 0.5, 1, 1] * 2, [1, 1], [0], center=True)
+    run([0, 0, 0, 0] * 2, [1, 2], [1, 0])
+    z = torch.zeros
+    case("nms", [z(1, 0, 4), z(1, 2, 0), scalar("i64", 5)],
+         z(0, 3).long())
+    case("nms", [z(0, 2, 4), z(0, 1, 2), scalar("i64", 5)], z(0, 3).long())
+    case("nms", [z(1, 2, 4), z(1, 0, 2), scalar("i64", 5)], z(0, 3).long())
+    case("nms", [z(1, 2, 4), z(1, 1, 2)], z(0, 3).long())
+    case("nms", [z(1, 2, 5), z(1, 1, 2)], None, error="a box")
+    case("nms", [z(1, 2, 4), z(1, 1, 3)], None, error="number of boxes")
+    case("nms", [z(1, 2, 4), z(1, 1, 2), scalar("i32", 1)], None,
+         error="want i64")
+
+
 def control():
     x = of("f32", [NAN, -0.0])
     body = ("  %r = if %c {then=graph () {\n    return %x\n  }, else=graph ()"
@@ -1424,5 +1538,5 @@ def control():
 
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
           matmul, conv, pool, resize, sample, norm, attention, view, index, scatter,
-          quant, recurrent, linalg, fourier, bind, refuse,
-          small, control)
+          quant, recurrent, linalg, fourier, bind, found,
+          refuse, small, control)

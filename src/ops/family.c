@@ -227,3 +227,23 @@ double narrow_max(hull_dtype dt)
         return 0;
     }
 }
+
+void store_bound(hull_dtype dt, void *p, uint64_t i, bool lowest)
+{
+    uint32_t bits = hull_dtype_bits(dt);
+    uint64_t most = UINT64_MAX >> (64 - bits);
+    double end = narrow_max(dt);
+
+    if (dtype_is_float(dt)) {
+        if (end == 0 || dt == HULL_F8E5M2)
+            end = INFINITY;
+        store_f64(dt, p, i, !lowest ? end : dt == HULL_F8E8M0 ? 0 : -end);
+    } else if (dt == HULL_BOOL) {
+        store_i64(dt, p, i, !lowest);
+    } else if (dtype_is_unsigned(dt)) {
+        store_i64(dt, p, i, lowest ? 0 : (int64_t)most);
+    } else {
+        store_i64(dt, p, i, lowest ? -(int64_t)(most >> 1) - 1
+                                   : (int64_t)(most >> 1));
+    }
+}

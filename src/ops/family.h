@@ -69,6 +69,9 @@ hull_status eval_doubles(double **out, eval_ctx *cx, const tensor *t)
 hull_status eval_scratch(double **out, eval_ctx *cx, int64_t count) MUST_CHECK;
 /* Largest finite value of the floats of 8 bits and fewer, 0 for other types. */
 double narrow_max(hull_dtype dt);
+/* Stores the least (the greatest) value of a real dtype, an infinity where it
+ * has one: the maximum (the minimum) of nothing. */
+void store_bound(hull_dtype dt, void *p, uint64_t i, bool lowest);
 /* Stores a double in any real dtype: integers truncate, NaN gives 0. */
 void store_real(hull_dtype dt, void *p, uint64_t i, double v);
 static inline bool tensor_given(const tensor *in, const node *n, uint32_t i)

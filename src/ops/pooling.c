@@ -231,25 +231,6 @@ static found scan_window(const plan *p, const int64_t *place, const tensor *x,
     return f;
 }
 
-/* The value of max_pool where a window sees padding alone: the least one that
- * the type has. */
-static void store_lowest(tensor *out, uint64_t at)
-{
-    uint32_t bits = hull_dtype_bits(out->dtype);
-    bool none = dtype_is_unsigned(out->dtype);
-    double most = narrow_max(out->dtype);
-
-    if (dtype_is_float(out->dtype)) {
-        if (most == 0 || out->dtype == HULL_F8E5M2)
-            most = INFINITY;
-        store_f64(out->dtype, out->data, at,
-                  out->dtype == HULL_F8E8M0 ? 0 : -most);
-        return;
-    }
-    store_i64(out->dtype, out->data, at,
-              none ? 0 : (int64_t)(UINT64_MAX << (bits - 1)));
-}
-
 hull_status pooling_eval(eval_ctx *cx, const node *n, const tensor *in,
                       tensor *out)
 {
@@ -278,7 +259,7 @@ hull_status pooling_eval(eval_ctx *cx, const node *n, const tensor *in,
             store_f64(out->dtype, out->data, (uint64_t)to,
                       f.sum / (double)area);
         else if (!f.seen)
-            store_lowest(out, (uint64_t)to);
+            store_bound(out->dtype, out->data, (uint64_t)to, true);
         else if (is_float)
             store_f64(out->dtype, out->data, (uint64_t)to, f.max);
         else

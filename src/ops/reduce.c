@@ -199,25 +199,6 @@ static void feed(const reduction *r, const tensor *in, const bool *reduced,
     } while (index_next(index, in->shape, outer));
 }
 
-/* The value below (above) all others: the maximum (minimum) of nothing. */
-static void store_bound(tensor *out, int64_t i, bool lowest)
-{
-    uint32_t bits = hull_dtype_bits(out->dtype);
-    uint64_t most = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
-    int64_t v;
-
-    if (dtype_is_float(out->dtype)) {
-        store_f64(out->dtype, out->data, (uint64_t)i,
-                  lowest ? -INFINITY : INFINITY);
-        return;
-    }
-    if (dtype_is_unsigned(out->dtype) || out->dtype == HULL_BOOL)
-        v = lowest ? 0 : (int64_t)most;
-    else
-        v = lowest ? -(int64_t)(most >> 1) - 1 : (int64_t)(most >> 1);
-    store_i64(out->dtype, out->data, (uint64_t)i, v);
-}
-
 hull_status reduce_eval(eval_ctx *cx, const node *n, const tensor *in,
                         tensor *out)
 {
@@ -234,7 +215,8 @@ hull_status reduce_eval(eval_ctx *cx, const node *n, const tensor *in,
         r.count *= reduced[i] ? in[0].shape[i] : 1;
     if (r.count == 0 && is_extreme(n->op) && !is_arg(n->op)) {
         for (int64_t i = 0; i < n_out; i++)
-            store_bound(out, i, n->op == OP_reduce_max);
+            store_bound(out->dtype, out->data, (uint64_t)i,
+                        n->op == OP_reduce_max);
         return HULL_OK;
     }
     if (n_out > 0 && r.count == 0 &&
