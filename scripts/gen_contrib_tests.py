@@ -32,13 +32,22 @@ class Case:
     None (absent); outputs is how many, or a list with "" for unwanted ones."""
 
     def __init__(self, name, op, operands, outputs=1, domain=MS, oracle=None,
-                 opset=21, dims=None, typed=False, **attrs):
+                 opset=21, dims=None, typed=False, before=(),
+                 mask=None, **attrs):
         self.name, self.op, self.operands = name, op, operands
         self.outputs = (["y%d" % i for i in range(outputs)]
                         if isinstance(outputs, int) else outputs)
         self.domain, self.oracle, self.attrs = domain, oracle, attrs
         self.opset, self.dims, self.typed = opset, dims or {}, typed
+        self.before, self.mask = list(before), mask
         CASES.append(self)
+
+
+class Value:
+    """An operand that nodes in front compute: its name."""
+
+    def __init__(self, name):
+        self.name = name
 
 
 class W:
@@ -263,6 +272,9 @@ def cplx(f):
         f(a[..., 0] + 1j * a[..., 1], b[..., 0] + 1j * b[..., 1]))
 
 
+Case("inverse", "Inverse", [randn("m", 2, 4, 4)])
+Case("inverse_pivots", "Inverse",
+     [np.array([[0, 2, 1], [1, 0, 0], [3, 0, 4]], F)], dims={0: ["n", "n"]})
 Case("complex_mul", "ComplexMul", [CA, CB], oracle=cplx(lambda a, b: a * b))
 Case("complex_mul_conj", "ComplexMulConj", [CA, CB],
      oracle=cplx(lambda a, b: a * np.conj(b)))
@@ -399,6 +411,22 @@ gqa("gqa_step_ragged", 5, 1, [5, 3], 6, more=GC, do_rotary=1,
 gqa("gqa_step_total_is_data", 5, 1, [5, 4], 6, stored_total=False,
     dims={0: ["b", "s", 32], 1: ["b", "s", 16], 2: ["b", "s", 16],
           3: ["b", 1, "p", 16], 4: ["b", 1, "p", 16], 5: ["b"]})
+# As exporters write it: both lengths come from the attention mask, of which x2
+# holds the ones.
+NODE = helper.make_node
+Case("gqa_exported", "GroupQueryAttention",
+     [randn("gx", 2, 1, 64), None, np.ones((2, 4), np.int64),
+      randn("gpk", 2, 1, 3, 16), randn("gpv", 2, 1, 3, 16), Value("last"),
+      Value("total")] + GC, 3, num_heads=2, kv_num_heads=1, do_rotary=1,
+     dims={0: ["b", "s", 64], 2: ["b", "t"], 3: ["b", 1, "p", 16],
+           4: ["b", 1, "p", 16]}, mask=2, before=[
+         NODE("Constant", [], ["one"], value_ints=[1]),
+         NODE("ReduceSum", ["x2", "one"], ["sum"], keepdims=0),
+         NODE("Sub", ["sum", "one"], ["less"]),
+         NODE("Cast", ["less"], ["last"], to=6),
+         NODE("Shape", ["x2"], ["sizes"], start=1, end=2),
+         NODE("Squeeze", ["sizes"], ["size"]),
+         NODE("Cast", ["size"], ["total"], to=6)])
 gqa("gqa_chunk", 3, 4, [6], 7, batch=1, more=GC, do_rotary=1)
 gqa("gqa_window", 6, 1, [6, 5], 7, local_window_size=3)
 gqa("gqa_window_prompt", 0, 5, [4, 4], 5, local_window_size=2)
@@ -410,6 +438,16 @@ gqa("gqa_bias_positions", 3, 1, [3, 3], 4,
     more=GC + [np.array([[3], [3]], np.int64), randn("ab", 1, 2, 1, 4)],
     do_rotary=1)
 gqa("gqa_not_causal", 0, 4, [3, 3], 4, causal=0)
+LA = [randn("lq", 2, 3, 8), randn("lk", 2, 3, 8, scale=0.3),
+      randn("lv", 2, 3, 8), randn("ls", 2, 2, 4, 4),
+      -np.abs(randn("ld", 2, 3, 2)), np.abs(randn("lb", 2, 3, 2))]
+Case("linear_attention", "LinearAttention", LA, 2, q_num_heads=2,
+     kv_num_heads=2)
+Case("linear_attention_gated", "LinearAttention", LA[:3] + [None, LA[4]], 2,
+     q_num_heads=2, kv_num_heads=2, update_rule="gated", scale=0.4)
+Case("causal_conv", "CausalConvWithState",
+     [randn("x", 2, 4, 5), W(randn("w", 4, 1, 3)), W(randn("b", 4)),
+      randn("s", 2, 4, 2)], 2, activation="silu")
 
 # ---- 8 bits ----------------------------------------------------------------------------
 
@@ -454,6 +492,11 @@ Case("qlinear_global_pool", "QLinearGlobalAveragePool",
      [QI, s(0.03), z(100), s(0.021), z(90)])
 Case("qlinear_global_pool_last", "QLinearGlobalAveragePool",
      [nhwc(QI), s(0.03), z(100), s(0.021), z(90)], channels_last=1)
+Case("qlinear_reduce_mean", "QLinearReduceMean",
+     [QI, s(0.03), z(100), s(0.0213), z(90)], axes=[1, 3], keepdims=0,
+     oracle=lambda x, a, b, c, d: np.clip(np.rint(
+         ((x.astype(F) - b) * a).mean((1, 3), dtype=F) / c) + d, 0,
+         255).astype(np.uint8))
 Case("qlinear_concat", "QLinearConcat",
      [s(0.035), z(110), U, s(0.031), z(120), randint("c", 0, 256, 2, 1, 4),
       s(0.05), z(128), randint("c", 0, 256, 2, 2, 4), s(0.035), z(110)],
@@ -664,7 +707,12 @@ def model_of(case, results=None):
     names, inputs, stored = [], [], []
     for i, x in enumerate(case.operands):
         name = "" if x is None else "x%d" % i
+        if isinstance(x, Value):
+            names.append(x.name)
+            continue
         names.append(name)
+        if i == case.mask: # an input that only the nodes in front read
+            names[-1] = ""
         if isinstance(x, W):
             stored.append(tensor_of(name, x))
         elif x is not None:
@@ -681,7 +729,7 @@ def model_of(case, results=None):
              helper.make_tensor_value_info(n, TensorProto.FLOAT, None)
              if case.typed else onnx.ValueInfoProto(name=n)
              for k, n in enumerate(outputs)]
-    graph = helper.make_graph([node], case.name, inputs, infos, stored)
+    graph = helper.make_graph(case.before + [node], case.name, inputs, infos, stored)
     return helper.make_model(
         graph, ir_version=10, producer_name="hull",
         opset_imports=[helper.make_opsetid("", case.opset),
@@ -690,7 +738,7 @@ def model_of(case, results=None):
 
 def feeds_of(case):
     return {"x%d" % i: x for i, x in enumerate(case.operands)
-            if x is not None and not isinstance(x, W)}
+            if x is not None and not isinstance(x, (W, Value))}
 
 
 def expected(case):

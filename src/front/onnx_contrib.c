@@ -577,3 +577,81 @@ hull_status onnx_unfold_tensor(onnx_call *c)
                              perm, rank + 1);
     return HULL_OK;
 }
+
+/* ---- inverse ------------------------------------------------------------- */
+
+typedef struct inverse {
+    onnx_call *c;
+    uint32_t rank; /* of the matrices */
+    dim n;
+} inverse;
+
+/* [..] at place k of axis `axis`, which stays with size 1. */
+static val line_at(onnx_call *c, val x, val k, int64_t axis)
+{
+    int64_t axes[1] = {axis};
+
+    return lower_axes_to_reshape(c->f, contrib_gather(c, x, k, axis), axes, 1,
+                                 true);
+}
+
+/* One column of Gauss and Jordan on [a | 1], in [..,n,2n]: the row with the
+ * largest pivot changes places with row k, and the column is cleared. */
+static hull_status clear_column(front *f, void *user, const val *in, val *out)
+{
+    const inverse *p = user;
+    onnx_call *c = p->c;
+    graph *g = f->g;
+    int64_t rows = p->rank - 2, cols = p->rank - 1;
+    val m = in[0], k = in[1];
+    val row = contrib_count(c, p->n, p->rank - 2, p->rank);
+    val size = op_unary(g, OP_abs, line_at(c, m, k, cols));
+
+    size = op_where(g, op_binary(g, OP_ge, row, k), size,
+                    onnx_scalar_like(c, size, -1.0));
+    val best = onnx_reduce(c, OP_arg_max, size, &rows, 1, true);
+    val is_best = op_binary(g, OP_eq, row, best);
+    val pivot = onnx_reduce(c, OP_reduce_sum,
+                            op_where(g, is_best, m,
+                                     onnx_scalar_like(c, m, 0.0)),
+                            &rows, 1, true);
+    m = op_where(g, is_best, line_at(c, m, k, rows), m);
+    pivot = op_binary(g, OP_div, pivot, line_at(c, pivot, k, cols));
+    val rest = op_binary(g, OP_mul, line_at(c, m, k, cols), pivot);
+    out[0] = op_where(g, op_binary(g, OP_eq, row, k), pivot,
+                      op_binary(g, OP_sub, m, rest));
+    return ir_status(f->m);
+}
+
+/* Of the matrices in the last two axes, in f64. */
+hull_status onnx_inverse(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[0]);
+    dim one[2], d[HULL_MAX_RANK];
+
+    if (!t)
+        return ir_status(c->m);
+    if (t->rank < 2)
+        return fail(HULL_ESHAPE, "input 0 has rank %" PRIu32 ", want 2 or "
+                    "more", t->rank);
+    uint32_t rank = t->rank;
+    hull_dtype dt = t->dtype;
+    inverse p = {c, rank, t->dims[rank - 1]};
+    for (uint32_t i = 0; i < rank; i++)
+        d[i] = t->dims[i];
+    one[0] = one[1] = p.n;
+    val is = op_binary(c->g, OP_eq, contrib_count(c, p.n, 0, 2),
+                       contrib_count(c, p.n, 1, 2));
+    is = op_expand(c->g, op_cast(c->g, is, HULL_F64), one, 2);
+    val both[2] = {op_cast(c->g, c->in[0], HULL_F64),
+                   op_expand(c->g, is, d, rank)};
+    val m = op_concat(c->g, both, 2, rank - 1), out = 0;
+    val steps = contrib_count(c, p.n, 0, 1);
+    lower_scan s = {.n_states = 1, .n_slices = 1, .states = &m,
+                    .whole = &steps, .step = clear_column, .user = &p};
+    TRY(ir_status(c->m));
+    TRY(lower_scan_add(c->f, &s, &out));
+    out = op_slice(c->g, out, rank - 1, p.n, dim_mul(c->m, p.n, 2), 1);
+    c->out[0] = op_cast(c->g, out, dt);
+    return HULL_OK;
+}

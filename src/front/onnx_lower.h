@@ -96,6 +96,7 @@ onnx_lower_fn onnx_clamped_swiglu, onnx_gated_add, onnx_cdist;
 onnx_lower_fn onnx_rfft;         /* (1 = back) */
 onnx_lower_fn onnx_complex_mul;  /* (1 = by the conjugate) */
 onnx_lower_fn onnx_expand_dims, onnx_torch_embedding, onnx_unfold_tensor;
+onnx_lower_fn onnx_inverse;
 
 /* onnx_contrib_norm.c */
 onnx_lower_fn onnx_simplified_norm, onnx_gated_rms_norm, onnx_embed_norm;
