@@ -16,6 +16,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+import op_formulas
 import op_hostile
 from op_cases import (DT, FLOATS, HOSTILE, INF, NAN, Raw, case, d, exact,
                       npt, number, of, rand, run, to, whole, write)
@@ -926,5 +927,5 @@ exact.update(("const", "dims", "iota", "arg_max", "arg_min", "reduce_any",
               "reduce_max", "reduce_min", "max_pool"))
 run((source, unary, binary, select, reduce, matmul, conv, pool, resize, norm,
      attention, view, gather, quant, recurrent, sample, positions, linalg,
-     fourier, control) + op_hostile.GROUPS)
+     fourier, control) + op_hostile.GROUPS + op_formulas.GROUPS)
 write(sys.argv[1:])

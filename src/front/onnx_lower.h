@@ -56,7 +56,7 @@ onnx_lower_fn onnx_nonzero, onnx_compress, onnx_unique, onnx_nms;
 onnx_lower_fn onnx_conv, onnx_conv_transpose, onnx_conv_integer;
 onnx_lower_fn onnx_max_pool, onnx_avg_pool, onnx_max_unpool;
 onnx_lower_fn onnx_global_pool;  /* (reduce op) */
-onnx_lower_fn onnx_lp_pool, onnx_grid_sample;
+onnx_lower_fn onnx_lp_pool, onnx_global_lp_pool, onnx_grid_sample;
 
 /* onnx_norm.c */
 onnx_lower_fn onnx_batch_norm, onnx_instance_norm, onnx_layer_norm;
@@ -79,7 +79,19 @@ onnx_lower_fn onnx_scan, onnx_linear_attention, onnx_causal_conv;
 onnx_lower_fn onnx_deform_conv;
 
 /* onnx_signal.c */
-onnx_lower_fn onnx_dft;
+onnx_lower_fn onnx_dft, onnx_stft;
+
+/* onnx_window.c */
+onnx_lower_fn onnx_window;       /* (0 Hann, 1 Hamming, 2 Blackman) */
+onnx_lower_fn onnx_mel_weights;
+
+/* onnx_image.c */
+onnx_lower_fn onnx_roi_align, onnx_max_roi_pool, onnx_col2im;
+onnx_lower_fn onnx_affine_grid, onnx_center_crop_pad;
+
+/* onnx_old.c: forms of the first opset */
+onnx_lower_fn onnx_reshape_old, onnx_pad_old, onnx_tile_old, onnx_concat_old;
+onnx_lower_fn onnx_cast_old, onnx_split_old;
 
 /* onnx_quant.c */
 onnx_lower_fn onnx_quantize, onnx_dequantize, onnx_dynamic_quantize;

@@ -302,6 +302,31 @@ hull_status onnx_max_pool(onnx_call *c)
                                                 : HULL_OK;
 }
 
+/* The result padded at its ends to output_shape, which indices do not count
+ * in. */
+static hull_status enlarge(onnx_call *c, const dim *have, uint32_t rank)
+{
+    dim want[HULL_MAX_RANK], pads[2 * HULL_MAX_RANK] = {0};
+    uint32_t n = 0;
+    int64_t v = 0;
+
+    TRY(onnx_dims_at(c, 2, want, HULL_MAX_RANK, &n));
+    if (n != rank)
+        return fail(HULL_ESHAPE, "output_shape has %" PRIu32 " sizes, want %"
+                    PRIu32, n, rank);
+    for (uint32_t i = 0; i < rank; i++) {
+        pads[rank + i] = dim_sub(c->m, want[i], have[i]);
+        if (dim_is_int(c->m, pads[rank + i], &v) && v < 0)
+            return fail(HULL_ESHAPE, "output_shape is smaller than what the "
+                        "window gives on axis %" PRIu32, i);
+    }
+    node *p = node_new(c->g, OP_pad);
+    node_input(c->g, p, c->out[0]);
+    node_dims(c->g, p, "pads", pads, 2 * rank);
+    c->out[0] = node_add(c->g, p);
+    return HULL_OK;
+}
+
 /* Values at their indices, zeros elsewhere. */
 hull_status onnx_max_unpool(onnx_call *c)
 {
@@ -309,9 +334,6 @@ hull_status onnx_max_unpool(onnx_call *c)
     const type *x = onnx_type(c, c->in[0]);
     dim out[HULL_MAX_RANK], flat[1], whole[1];
 
-    if (onnx_in(c, 2))
-        return fail(HULL_EUNSUPPORTED, "output_shape is given, by which the "
-                    "indices do not count");
     TRY(read_window(c, &w, NULL, true));
     type t = *x;
     for (uint32_t i = 0; i < t.rank; i++) {
@@ -331,7 +353,7 @@ hull_status onnx_max_unpool(onnx_call *c)
     node_input(c->g, n, op_reshape(c->g, c->in[1], flat, 1));
     node_input(c->g, n, op_reshape(c->g, c->in[0], flat, 1));
     c->out[0] = op_reshape(c->g, node_add(c->g, n), out, t.rank);
-    return HULL_OK;
+    return onnx_in(c, 2) ? enlarge(c, out, t.rank) : HULL_OK;
 }
 
 static val add_avg_pool(onnx_call *c, val x, const window *w, bool count_pad)
@@ -356,22 +378,103 @@ hull_status onnx_avg_pool(onnx_call *c)
     return HULL_OK;
 }
 
-/* (sum |x|^p)^(1/p): the mean times the window's size is the sum. */
+/* With sizes rounded up: zeros at the ends as if they were pads, and windows
+ * that start beyond the input and its first pad cut off. */
+static val pad_to_ceil(onnx_call *c, val x, window *w, dim *sizes)
+{
+    const type *t = onnx_type(c, x);
+    dim pads[2 * HULL_MAX_RANK] = {0};
+
+    if (!t)
+        return 0;
+    for (uint32_t i = 0; i < w->n; i++) {
+        int64_t end = w->pad[w->n + i] + w->stride[i] - 1;
+        int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        dim started = dim_add(c->m, t->dims[2 + i], w->pad[i]);
+        dim full = dim_add(c->m, started, dim_int(c->m, end - reach));
+
+        pads[2 + i] = w->pad[i];
+        pads[t->rank + 2 + i] = end;
+        w->pad[i] = w->pad[w->n + i] = 0;
+        full = dim_add(c->m, dim_div(c->m, full, w->stride[i]), 1);
+        sizes[i] = dim_min(c->m, full,
+                           dim_ceil_div(c->m, started, w->stride[i]));
+    }
+    node *n = node_new(c->g, OP_pad);
+    node_input(c->g, n, x);
+    node_dims(c->g, n, "pads", pads, 2 * t->rank);
+    return node_add(c->g, n);
+}
+
+/* Sums of windows: the mean times the window's size. */
+static val sum_pool(onnx_call *c, val x, window *w)
+{
+    dim sizes[HULL_MAX_RANK];
+    double count = 1;
+    bool ceil_mode = onnx_int(c, "ceil_mode", 0) != 0;
+
+    for (uint32_t i = 0; i < w->n; i++)
+        count *= (double)w->kernel[i];
+    if (ceil_mode)
+        x = pad_to_ceil(c, x, w, sizes);
+    node *n = node_new(c->g, OP_avg_pool);
+    node_input(c->g, n, x);
+    node_ints(c->g, n, "kernel", w->kernel, w->n);
+    set_window(c, n, w);
+    node_bool(c->g, n, "count_pad", true);
+    x = node_add(c->g, n);
+    for (uint32_t i = 0; ceil_mode && i < w->n; i++)
+        x = op_slice(c->g, x, 2 + i, 0, sizes[i], 1);
+    return op_binary(c->g, OP_mul, x, onnx_scalar_like(c, x, count));
+}
+
+/* p was a float in the first opset. */
+static hull_status read_p(onnx_call *c, double *out)
+{
+    *out = c->version < 2 ? onnx_float(c, "p", 2.0)
+                          : (double)onnx_int(c, "p", 2);
+    if (!(*out > 0))
+        return fail(HULL_EFORMAT, "attribute 'p' is %g, want more than 0",
+                    *out);
+    return ir_status(c->m);
+}
+
+/* |x|^p, and its inverse. */
+static val to_power(onnx_call *c, val x, double p)
+{
+    return op_binary(c->g, OP_pow, x, onnx_scalar_like(c, x, p));
+}
+
+/* (sum |x|^p)^(1/p) */
 hull_status onnx_lp_pool(onnx_call *c)
 {
     window w;
-    double p = (double)onnx_int(c, "p", 2), count = 1;
+    double p = 0;
 
     TRY(read_window(c, &w, NULL, true));
-    if (p < 1 || onnx_int(c, "ceil_mode", 0) != 0)
-        return fail(HULL_EUNSUPPORTED, "p below 1 or ceil_mode");
-    for (uint32_t i = 0; i < w.n; i++)
-        count *= (double)w.kernel[i];
-    val x = op_unary(c->g, OP_abs, c->in[0]);
-    x = op_binary(c->g, OP_pow, x, onnx_scalar_like(c, x, p));
-    x = add_avg_pool(c, x, &w, true);
-    x = op_binary(c->g, OP_mul, x, onnx_scalar_like(c, x, count));
-    c->out[0] = op_binary(c->g, OP_pow, x, onnx_scalar_like(c, x, 1.0 / p));
+    TRY(read_p(c, &p));
+    val x = to_power(c, op_unary(c->g, OP_abs, c->in[0]), p);
+    c->out[0] = to_power(c, sum_pool(c, x, &w), 1.0 / p);
+    return HULL_OK;
+}
+
+hull_status onnx_global_lp_pool(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[0]);
+    int64_t axes[HULL_MAX_RANK];
+    uint32_t n = 0;
+    double p = 0;
+
+    TRY(read_p(c, &p));
+    if (!t || t->rank < 2)
+        return fail(HULL_ESHAPE, "rank is %" PRIu32 ", want 2 or more",
+                    t ? t->rank : 0);
+    for (; n + 2 < t->rank; n++)
+        axes[n] = n + 2;
+    val x = to_power(c, op_unary(c->g, OP_abs, c->in[0]), p);
+    if (n)
+        x = onnx_reduce(c, OP_reduce_sum, x, axes, n, true);
+    c->out[0] = to_power(c, x, 1.0 / p);
     return HULL_OK;
 }
 

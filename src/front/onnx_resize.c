@@ -2,8 +2,8 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * onnx_resize.c - lowerings of Resize (opset 10, 11 and 18) and Upsample: size
- * from scales or sizes, coordinate and rounding modes, leading axes that do
- * not change left alone.
+ * from scales or sizes, coordinate and rounding modes, regions, leading axes
+ * that do not change left alone.
  */
 #include "front/onnx_lower.h"
 
@@ -136,6 +136,40 @@ static hull_status apply_sizes(onnx_call *c, target *t, const dim *s,
     return str_is(policy, "stretch") ? HULL_OK : apply_policy(c, t, policy);
 }
 
+/* As ONNX's own shape inference has it, a region does not change the sizes.
+ * A region of the named axes as one of all axes: 0 to 1 for the others. */
+static hull_status whole_region(onnx_call *c, const target *t, val roi,
+                                val *out)
+{
+    val parts[2 * HULL_MAX_RANK];
+    const type *x = onnx_type(c, roi);
+    int64_t one[1] = {1}, count = 0;
+    bool all = t->n == t->rank;
+
+    *out = roi;
+    if (!x || x->rank != 1 || (dim_is_int(c->m, x->dims[0], &count) &&
+                               count != 2 * (int64_t)t->n))
+        return fail(HULL_ESHAPE, "roi has not two numbers for each of %" PRIu32
+                    " axes", t->n);
+    for (uint32_t i = 0; i < t->n; i++)
+        all = all && t->axes[i] == i;
+    if (all)
+        return HULL_OK;
+    roi = op_cast(c->g, roi, HULL_F32);
+    for (uint32_t i = 0; i < 2 * t->rank; i++) {
+        float v = i < t->rank ? 0 : 1;
+
+        parts[i] = op_const(c->g, HULL_F32, one, 1, &v);
+    }
+    for (uint32_t i = 0; i < t->n; i++) {
+        parts[t->axes[i]] = op_slice(c->g, roi, 0, i, i + 1, 1);
+        parts[t->rank + t->axes[i]] = op_slice(c->g, roi, 0, t->n + i,
+                                               t->n + i + 1, 1);
+    }
+    *out = op_concat(c->g, parts, 2 * t->rank, 0);
+    return HULL_OK;
+}
+
 static bool is_empty(onnx_call *c, val v)
 {
     const type *t = onnx_type(c, v);
@@ -145,15 +179,16 @@ static bool is_empty(onnx_call *c, val v)
 
 typedef struct modes {
     str mode, coord, round;
-    double cubic_a;
+    double cubic_a, extrapolation;
     bool antialias, exclude;
+    val roi;               /* of tf_crop_and_resize */
 } modes;
 
 static hull_status check_modes(modes *m)
 {
     static const char *const coords[] = {
         "half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners",
-        "half_pixel_symmetric"};
+        "half_pixel_symmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
     static const char *const rounds[] = {
         "round_prefer_floor", "prefer_floor", "round_prefer_ceil",
         "prefer_ceil", "floor", "floor", "ceil", "ceil"};
@@ -184,7 +219,7 @@ static hull_status add_resize(onnx_call *c, const target *t, modes m)
     uint32_t first = 0;
 
     TRY(check_modes(&m));
-    while (first < t->rank && t->scale[first] == 0 &&
+    while (!m.roi && first < t->rank && t->scale[first] == 0 &&
            dim_eq(c->m, t->size[first], t->in[first]))
         first++;
     if (first == t->rank) {
@@ -193,8 +228,13 @@ static hull_status add_resize(onnx_call *c, const target *t, modes m)
     }
     node *n = node_new(c->g, OP_resize);
     node_input(c->g, n, c->in[0]);
+    if (m.roi)
+        node_input(c->g, n, m.roi);
     node_dims(c->g, n, "size", t->size + first, t->rank - first);
-    node_floats(c->g, n, "scales", t->scale + first, t->rank - first);
+    if (m.roi) /* the region says how large a step is */
+        node_float(c->g, n, "extrapolation", m.extrapolation);
+    else
+        node_floats(c->g, n, "scales", t->scale + first, t->rank - first);
     node_str(c->g, n, "mode", m.mode);
     node_str(c->g, n, "coord", m.coord);
     node_str(c->g, n, "round", m.round);
@@ -248,8 +288,24 @@ hull_status onnx_resize(onnx_call *c)
         .cubic_a = onnx_float(c, "cubic_coeff_a", -0.75),
         .antialias = onnx_int(c, "antialias", 0) != 0,
         .exclude = onnx_int(c, "exclude_outside", 0) != 0,
+        .extrapolation = onnx_float(c, "extrapolation_value", 0.0),
     };
+    if (str_is(m.coord, "tf_crop_and_resize")) {
+        if (!onnx_in(c, 1))
+            return fail(HULL_EFORMAT, "tf_crop_and_resize without a roi");
+        TRY(whole_region(c, &t, c->in[1], &m.roi));
+    }
     return add_resize(c, &t, m);
+}
+
+/* Two scales by name, for the last two of four axes. */
+static hull_status upsample_old(onnx_call *c, target *t)
+{
+    double s[4] = {1, 1, onnx_float(c, "height_scale", 0),
+                   onnx_float(c, "width_scale", 0)};
+
+    TRY(ir_status(c->m));
+    return apply_scales(c, t, s, 4);
 }
 
 hull_status onnx_upsample(onnx_call *c)
@@ -264,7 +320,9 @@ hull_status onnx_upsample(onnx_call *c)
         m.mode = str_of("linear");
     TRY(open_target(c, &t));
     const onnx_attr *a = onnx_attr_of(c, "scales");
-    if (a) {
+    if (onnx_has(c, "height_scale")) {
+        TRY(upsample_old(c, &t));
+    } else if (a) {
         double s[HULL_MAX_RANK];
 
         if (a->type != ONNX_FLOATS || a->n_floats > HULL_MAX_RANK)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * onnx_signal.c - lowerings of transforms of signals: DFT. Its axis is an
- * attribute before opset 20 and an operand since.
+ * onnx_signal.c - lowerings of transforms of signals: DFT, STFT. The axis of
+ * DFT is an attribute before opset 20 and an operand since.
  */
 #include "front/onnx_lower.h"
 
@@ -71,5 +71,86 @@ hull_status onnx_dft(onnx_call *c)
     if (onnx_in(c, 1))
         TRY(onnx_dims_at(c, 1, &size, 1, &n));
     c->out[0] = add_dft(c, axis, size);
+    return HULL_OK;
+}
+
+/* ---- STFT ---------------------------------------------------------------- */
+
+static val scalar_of(onnx_call *c, dim d)
+{
+    return op_reshape(c->g, op_dims(c->g, &d, 1), NULL, 0);
+}
+
+static val count(onnx_call *c, const dim *shape, uint32_t axis)
+{
+    node *n = node_new(c->g, OP_iota);
+
+    node_dims(c->g, n, "shape", shape, 2);
+    node_int(c->g, n, "axis", axis);
+    return node_add(c->g, n);
+}
+
+/* Step, and the frames' size: that of the window where none is given. */
+static hull_status frame_sizes(onnx_call *c, dim *step, dim *size)
+{
+    const type *w = onnx_type(c, onnx_in(c, 2));
+    uint32_t n = 0;
+    int64_t v = 0, k = 0;
+
+    TRY(onnx_dims_at(c, 1, step, 1, &n));
+    if (n != 1 || (dim_is_int(c->m, *step, &v) && v < 1))
+        return fail(HULL_EFORMAT, "frame_step is %" PRId64 " or not one number",
+                    v);
+    if (w && w->rank != 1)
+        return fail(HULL_ESHAPE, "window of rank %" PRIu32 ", want 1", w->rank);
+    if (!w && !onnx_in(c, 3))
+        return fail(HULL_EFORMAT, "neither window nor frame_length is given");
+    if (w)
+        *size = w->dims[0];
+    if (!onnx_in(c, 3))
+        return HULL_OK;
+    TRY(onnx_dims_at(c, 3, size, 1, &n));
+    if (n != 1 || (dim_is_int(c->m, *size, &v) && v < 1))
+        return fail(HULL_EFORMAT, "frame_length is %" PRId64 " or not one "
+                    "number", v);
+    if (w && dim_is_int(c->m, *size, &v) && dim_is_int(c->m, w->dims[0], &k) &&
+        v != k)
+        return fail(HULL_ESHAPE, "window of size %" PRId64 " for frames of "
+                    "size %" PRId64, k, v);
+    return HULL_OK;
+}
+
+/* Frames are gathered, weighted by the window, and transformed. */
+hull_status onnx_stft(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[0]);
+    int64_t parts = 1;
+    dim step = 1, size = 1;
+
+    if (!t || t->rank < 2 || t->rank > 3 ||
+        (t->rank == 3 && (!dim_is_int(c->m, t->dims[2], &parts) || parts < 1 ||
+                          parts > 2)))
+        return fail(HULL_ESHAPE, "signal has not rank 2, or rank 3 and 1 or 2 "
+                    "as its last size");
+    dim x[3] = {t->dims[0], t->dims[1], parts};
+    TRY(frame_sizes(c, &step, &size));
+    dim frames = dim_add(c->m, dim_div(c->m, dim_sub(c->m, x[1], size), step),
+                         1);
+    dim rows[2] = {frames, 1}, cols[2] = {1, size}, wide[2] = {size, 1};
+    val at = op_binary(c->g, OP_mul, count(c, rows, 0), scalar_of(c, step));
+    at = op_binary(c->g, OP_add, at, count(c, cols, 1));
+    node *n = node_new(c->g, OP_gather);
+    node_input(c->g, n, op_reshape(c->g, c->in[0], x, 3));
+    node_input(c->g, n, at);
+    node_int(c->g, n, "axis", 1);
+    val y = node_add(c->g, n);
+    if (onnx_in(c, 2))
+        y = op_binary(c->g, OP_mul, y, op_reshape(c->g, c->in[2], wide, 2));
+    n = node_new(c->g, OP_dft);
+    node_input(c->g, n, y);
+    node_int(c->g, n, "axis", 2);
+    node_dim(c->g, n, "size", size);
+    node_bool(c->g, n, "onesided", onnx_int(c, "onesided", 1) != 0);
+    c->out[0] = node_add(c->g, n);
     return HULL_OK;
 }

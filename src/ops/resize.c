@@ -13,7 +13,7 @@
 
 typedef enum coord_kind {
     HALF_PIXEL, PYTORCH_HALF_PIXEL, ASYMMETRIC, ALIGN_CORNERS,
-    HALF_PIXEL_SYMMETRIC
+    HALF_PIXEL_SYMMETRIC, TF_HALF_PIXEL, TF_CROP
 } coord_kind;
 
 typedef enum mode_kind { NEAREST, LINEAR, CUBIC } mode_kind;
@@ -25,12 +25,12 @@ typedef enum round_kind {
 typedef struct options {
     int coord, mode, round;
     bool antialias, exclude_outside;
-    double cubic_a;
+    double cubic_a, extrapolation;
 } options;
 
 static const char *const coord_names[] = {
     "half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners",
-    "half_pixel_symmetric"};
+    "half_pixel_symmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
 static const char *const mode_names[] = {"nearest", "linear", "cubic"};
 static const char *const round_names[] = {"floor", "ceil", "prefer_floor",
                                           "prefer_ceil"};
@@ -55,10 +55,39 @@ static hull_status read_options(options *o, const node *n)
 {
     *o = (options){.antialias = attr_bool(n, "antialias"),
                    .exclude_outside = attr_bool(n, "exclude_outside"),
-                   .cubic_a = attr_float(n, "cubic_a")};
+                   .cubic_a = attr_float(n, "cubic_a"),
+                   .extrapolation = attr_float(n, "extrapolation")};
     TRY(pick(&o->coord, n, "coord", coord_names, COUNT_OF(coord_names)));
     TRY(pick(&o->mode, n, "mode", mode_names, COUNT_OF(mode_names)));
     return pick(&o->round, n, "round", round_names, COUNT_OF(round_names));
+}
+
+static bool has_roi(const node *n)
+{
+    return n->n_in > 1 && n->in[1] != 0;
+}
+
+/* The region is there exactly where coordinates need it. */
+static hull_status region_infer(graph *g, node *n, const options *o,
+                                uint32_t n_axes)
+{
+    const type *t = NULL;
+    int64_t count = 2 * (int64_t)n_axes;
+    char what[128];
+
+    if (has_roi(n) != (o->coord == TF_CROP))
+        return fail(HULL_EINVAL, "%s: a region goes with tf_crop_and_resize",
+                    node_what(n, what));
+    if (!has_roi(n))
+        return HULL_OK;
+    TRY(infer_tensor(&t, g, n, 1));
+    TRY(infer_want(n, t, WANT_FLOAT));
+    if (t->rank != 1 || (dim_is_int(g->m, t->dims[0], &count) &&
+                         count != 2 * (int64_t)n_axes))
+        return fail(HULL_ESHAPE, "%s: region of rank %" PRIu32 " with %" PRId64
+                    " elements, want two for each of %" PRIu32 " axes",
+                    node_what(n, what), t->rank, count, n_axes);
+    return HULL_OK;
 }
 
 hull_status resize_infer(graph *g, node *n)
@@ -78,6 +107,7 @@ hull_status resize_infer(graph *g, node *n)
         return fail(HULL_ESHAPE, "%s: %" PRIu32 " sizes and %" PRIu32
                     " scales for rank %" PRIu32, node_what(n, what),
                     size->u.dims.n, scales->u.floats.n, x->rank);
+    TRY(region_infer(g, n, &o, size->u.dims.n));
     first = x->rank - size->u.dims.n;
     for (uint32_t i = 0; i < x->rank; i++) {
         int64_t v = 0;
@@ -96,6 +126,7 @@ typedef struct axis {
     int64_t in, out;
     double scale; /* out / in, or what the model says */
     bool given;   /* the model says */
+    double start, end; /* of the region, in parts of the axis */
 } axis;
 
 /* Place of output o between the input places. Without a given scale the
@@ -111,12 +142,18 @@ static double source(const options *o, const axis *a, int64_t at)
 
         return a->out == 1 || last == 0 ? 0 : x * (in - 1) / last;
     }
+    if (o->coord == TF_CROP) {
+        if (a->out == 1)
+            return 0.5 * (a->start + a->end) * (in - 1);
+        return a->start * (in - 1) +
+               x * ((a->end - a->start) * (in - 1) / (out - 1));
+    }
     if (o->coord == PYTORCH_HALF_PIXEL && a->out == 1)
         return 0;
     place = a->given ? place / a->scale : place * in / out;
     if (o->coord == HALF_PIXEL_SYMMETRIC)
         place += in / 2 * (1 - out / whole);
-    return half ? place - 0.5 : place;
+    return half && o->coord != TF_HALF_PIXEL ? place - 0.5 : place;
 }
 
 static int64_t clamp_place(double at, int64_t n)
@@ -249,7 +286,13 @@ static hull_status read_axis(axis *a, const node *n, const tensor *in,
     double given = scales->set ? scales->u.floats.p[i - first] : 0;
     char what[128];
 
-    *a = (axis){.in = in->shape[i], .out = out->shape[i]};
+    *a = (axis){.in = in->shape[i], .out = out->shape[i], .end = 1};
+    if (has_roi(n)) {
+        uint64_t k = i - first;
+
+        a->start = load_f64(in[1].dtype, in[1].data, k);
+        a->end = load_f64(in[1].dtype, in[1].data, k + in->rank - first);
+    }
     if (a->in == 0)
         return fail(HULL_ESHAPE, "%s: axis %" PRIu32 " is empty",
                     node_what(n, what), i);
@@ -263,6 +306,12 @@ static hull_status read_axis(axis *a, const node *n, const tensor *in,
     a->scale = given;
     a->given = true;
     return HULL_OK;
+}
+
+/* The axis stays as it is. */
+static bool is_same(const axis *a)
+{
+    return a->in == a->out && a->scale == 1 && a->start == 0 && a->end == 1;
 }
 
 /* Integers truncate, but what a sum of weights missed by rounding counts. */
@@ -282,11 +331,12 @@ static hull_status nearest_eval(eval_ctx *cx, const node *n, const options *o,
 
     for (uint32_t i = 0; i < in->rank; i++) {
         taps t = {.n = 1};
-        axis a = {.in = in->shape[i], .out = out->shape[i], .scale = 1};
+        axis a = {.in = in->shape[i], .out = out->shape[i], .scale = 1,
+                  .end = 1};
 
         if (i >= first)
             TRY(read_axis(&a, n, in, out, i));
-        if (a.in != a.out || a.scale != 1) {
+        if (!is_same(&a)) {
             TRY(make_taps(&t, cx, n, o, &a));
         } else {
             t.at = arena_array(cx->scratch, (size_t)a.out, sizeof(int64_t));
@@ -307,20 +357,36 @@ static hull_status nearest_eval(eval_ctx *cx, const node *n, const options *o,
     return HULL_OK;
 }
 
-hull_status resize_eval(eval_ctx *cx, const node *n, const tensor *in,
-                        tensor *out)
+/* What lies outside the operand, by any axis, is the extrapolation value. */
+static hull_status extrapolate(const node *n, const options *o,
+                               const tensor *in, tensor *out, uint32_t first)
 {
-    uint32_t first = in[0].rank - node_attr(n, "size")->u.dims.n;
+    for (uint32_t i = first; i < in->rank; i++) {
+        split s = split_at(out, i);
+        axis a;
+
+        TRY(read_axis(&a, n, in, out, i));
+        for (int64_t p = 0; p < s.len; p++) {
+            double x = source(o, &a, p);
+
+            if (x >= 0 && x <= (double)(a.in - 1))
+                continue;
+            for (int64_t k = 0; k < s.outer * s.inner; k++)
+                store_real(out->dtype, out->data,
+                           (uint64_t)((k / s.inner * s.len + p) * s.inner +
+                                      k % s.inner), o->extrapolation);
+        }
+    }
+    return HULL_OK;
+}
+
+static hull_status resize_values(eval_ctx *cx, const node *n, const options *o,
+                                 const tensor *in, tensor *out, uint32_t first)
+{
     int64_t numel = tensor_numel(out);
     tensor shape = in[0];
     double *now = NULL;
-    options o;
 
-    TRY(read_options(&o, n));
-    if (numel == 0)
-        return HULL_OK;
-    if (o.mode == NEAREST)
-        return nearest_eval(cx, n, &o, &in[0], out, first);
     TRY(eval_doubles(&now, cx, &in[0]));
     for (uint32_t i = first; i < in[0].rank; i++) {
         double *next = NULL;
@@ -329,9 +395,9 @@ hull_status resize_eval(eval_ctx *cx, const node *n, const tensor *in,
         taps t;
 
         TRY(read_axis(&a, n, &in[0], out, i));
-        if (a.in == a.out && a.scale == 1)
+        if (is_same(&a))
             continue;
-        TRY(make_taps(&t, cx, n, &o, &a));
+        TRY(make_taps(&t, cx, n, o, &a));
         TRY(eval_scratch(&next, cx, s.outer * a.out * s.inner));
         apply(next, now, &t, &a, s.outer, s.inner);
         shape.shape[i] = a.out;
@@ -340,4 +406,23 @@ hull_status resize_eval(eval_ctx *cx, const node *n, const tensor *in,
     for (int64_t i = 0; i < numel; i++)
         store_pixel(out, i, now[i]);
     return HULL_OK;
+}
+
+hull_status resize_eval(eval_ctx *cx, const node *n, const tensor *in,
+                        tensor *out)
+{
+    uint32_t n_axes = node_attr(n, "size")->u.dims.n;
+    uint32_t first = in[0].rank - n_axes;
+    options o;
+
+    TRY(read_options(&o, n));
+    if (has_roi(n))
+        TRY(data_want_numel(n, &in[1], 2 * (int64_t)n_axes));
+    if (tensor_numel(out) == 0)
+        return HULL_OK;
+    if (o.mode == NEAREST)
+        TRY(nearest_eval(cx, n, &o, in, out, first));
+    else
+        TRY(resize_values(cx, n, &o, in, out, first));
+    return has_roi(n) ? extrapolate(n, &o, in, out, first) : HULL_OK;
 }
