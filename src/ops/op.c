@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#define SCHEMA_MAX 160  /* attribute rows of all ops together */
-#define NAMES_MAX 2048  /* bytes of their names */
+#define SCHEMA_MAX 512  /* attribute rows of all ops together */
+#define NAMES_MAX 8192  /* bytes of their names */
 
 #define OP(name_, family_, min_, max_, out_, attrs_, traits_)               \
     [OP_##name_] = {.name = #name_,                                         \
