@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "weights/weights.h"
 
 static const struct argp_option compile_options[] = {
     { "weights", KEY_WEIGHTS, "CHECKPOINT", 0,
@@ -176,16 +175,10 @@ static hull_status refit(cli *c, hull_module *m, hull_refit_report *r)
 {
     hull_weights *w = NULL;
     hull_status st;
-    weights_format format;
 
     TRY(hull_weights_open(&w, c->args[1]));
-    format = weights_kind(w);
     progress_begin(c, "refitting from", c->args[1]);
-    /* A model file binds as a model: its text must be that of the module. By
-     * name its tensors may have been changed under unchanged names. */
-    st = format == WEIGHTS_ONNX || format == WEIGHTS_PT2
-             ? hull_refit_model(m, c->args[1], c->options, r)
-             : hull_refit(m, w, c->options, r);
+    st = hull_refit(m, w, c->options, r);
     progress_end();
     hull_weights_unref(w);
     return st;

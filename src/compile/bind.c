@@ -145,6 +145,21 @@ static hull_status fail_prefixes(const binder *bd, const spelling *a,
                 weights_label(bd->w), STR_ARG(a->add), STR_ARG(b->add));
 }
 
+/* Do they name another tensor for some hole? */
+static bool spellings_differ(const plan *p, const spelling *a,
+                             const spelling *b)
+{
+    for (uint32_t i = 0; i < p->n_holes; i++)
+        for (uint32_t k = 0; k < p->holes[i].n_names; k++) {
+            const weight_entry *ea = spelling_find(a, p->holes[i].names[k]);
+            const weight_entry *eb = spelling_find(b, p->holes[i].names[k]);
+
+            if (ea != NULL && eb != NULL && ea != eb)
+                return true;
+        }
+    return false;
+}
+
 static void find_chains(const binder *bd, chains *add, chains *cut)
 {
     add->n = cut->n = 1;
@@ -184,7 +199,7 @@ static hull_status choose_spelling(binder *bd)
             uint32_t n = str_eq(s.add, s.cut) ? 0 : count_found(bd->p, &s);
 
             if (n == found && best.add.n + best.cut.n > 0 &&
-                !str_eq(s.add, best.add)) {
+                spellings_differ(bd->p, &s, &best)) {
                 tie = true;
                 other = s;
             }

@@ -108,13 +108,16 @@ static bool is_model(const weights *w)
     return weights_kind(w) == WEIGHTS_ONNX || weights_kind(w) == WEIGHTS_PT2;
 }
 
+static hull_status from_model(module *m, const weights *w, const options *o,
+                              bool fill, hull_refit_report *report);
+
 hull_status module_refit(module *m, weights *w, const options *o,
                          hull_refit_report *report)
 {
     bind_options how = {.o = o};
 
     if (is_model(w) && weights_n_files(w) > 0)
-        return module_refit_model(m, weights_file(w, 0)->path, o, report);
+        return from_model(m, w, o, true, report);
     return refit(m, w, &how, report);
 }
 
@@ -131,9 +134,6 @@ static hull_status bind_only(module *m, weights *w, bind_options *how)
     return st;
 }
 
-static hull_status from_model(module *m, const char *path, const options *o,
-                              bool fill, hull_refit_report *report);
-
 hull_status module_fill(module *m, const front_model *fm, weights *w,
                         const options *o)
 {
@@ -143,7 +143,7 @@ hull_status module_fill(module *m, const front_model *fm, weights *w,
     bool fill = !option_on(o, OPT_strip_weights);
 
     if (is_model(w) && weights_n_files(w) > 0)
-        return from_model(m, weights_file(w, 0)->path, o, fill, NULL);
+        return from_model(m, w, o, fill, NULL);
     if (option_on(o, OPT_learn))
         how.model = fm->native;
     return fill ? refit(m, w, &how, NULL) : bind_only(m, w, &how);
@@ -205,23 +205,48 @@ out:
     return st;
 }
 
-static hull_status from_model(module *m, const char *path, const options *o,
-                              bool fill, hull_refit_report *report)
+/* torch.export writes a state_dict as it is, so another export of the module's
+ * architecture is a checkpoint. An ONNX file is not: its exporter may have
+ * changed values under unchanged names. */
+static hull_status by_names(module *m, weights *w, const options *o, bool fill,
+                            hull_refit_report *report)
+{
+    bind_options how = {.o = o};
+    error_record other;
+    hull_status st;
+
+    error_take(&other);
+    st = fill ? refit(m, w, &how, report) : bind_only(m, w, &how);
+    return st != HULL_EBIND ? st : note(st, "%s; by names", other.text);
+}
+
+static hull_status import_and_fill(module *m, const char *path, bool names,
+                                   const options *o, bool fill,
+                                   hull_refit_report *report)
 {
     hull_status st = HULL_OK;
     front_model *fm = NULL;
 
     TRY(front_import(&fm, path, NULL));
-    TRY_OUT(same_architecture(m, fm));
-    if (fill)
-        TRY_OUT(module_fill_native(m, fm, o, report));
-out:
+    st = same_architecture(m, fm);
+    if (st == HULL_EBIND && names &&
+        weights_kind(fm->native) == WEIGHTS_PT2)
+        st = by_names(m, fm->native, o, fill, report);
+    else if (st == HULL_OK && fill)
+        st = module_fill_native(m, fm, o, report);
     front_free(fm);
     return note_path(st, path);
+}
+
+/* A model file that was opened as a checkpoint. */
+static hull_status from_model(module *m, const weights *w, const options *o,
+                              bool fill, hull_refit_report *report)
+{
+    return import_and_fill(m, weights_file(w, 0)->path, true, o, fill, report);
 }
 
 hull_status module_refit_model(module *m, const char *path, const options *o,
                                hull_refit_report *report)
 {
-    return from_model(m, path, o, true, report);
+    return import_and_fill(m, path, false, o, true, report);
 }
