@@ -301,7 +301,7 @@ HULL_API hull_status hull_rollback(hull_module *m) HULL_MUST_CHECK;
 
 typedef struct hull_session hull_session;
 
-/* options: none acts on a session in this version; may be NULL. */
+/* options: seed (of random operators); NULL: the module's. */
 HULL_API hull_status hull_session_new(hull_session **out, hull_module *m,
                                       const hull_options *options)
     HULL_MUST_CHECK;
@@ -316,7 +316,8 @@ HULL_API hull_status hull_session_run(hull_session *s,
                                       size_t n_outputs) HULL_MUST_CHECK;
 /* Version of the weight set that the last run used; 0 before the first. */
 HULL_API uint64_t hull_session_version(const hull_session *s);
-/* Puts the state that runs mutate back to its initial value. */
+/* Puts the state that runs mutate back to its initial value, and the random
+ * numbers to their start. */
 HULL_API hull_status hull_session_reset(hull_session *s) HULL_MUST_CHECK;
 HULL_API void hull_session_free(hull_session *s);
 

@@ -67,6 +67,9 @@ struct backend {
 
     hull_status (*stream_new)(stream **out, device *d);
     void (*stream_free)(stream *s);
+    /* What random nodes of the next runs draw from; outlives the stream. NULL
+     * where why_not refuses them. */
+    void (*stream_random)(stream *s, random_state *random);
     /* Queued. Host memory must stay as it is until stream_sync returns. */
     hull_status (*upload)(stream *s, place dst, const void *src);
     /* The same with bytes that `read` gives, in pieces of any size: straight
@@ -147,10 +150,11 @@ hull_status host_program_plan(host_plan **out, const host_program *p,
                               const shape *params, uint32_t n_params,
                               shape *results, uint64_t *scratch) MUST_CHECK;
 void host_plan_free(host_plan *pl);
-/* One thread at a time per plan. Allocates nothing once it has run before. */
+/* One thread at a time per plan. Allocates nothing once it has run before.
+ * random may be NULL: then random nodes are refused. */
 hull_status host_program_run(const host_program *p, host_plan *pl,
                              void *const *params, void *const *results,
-                             void *scratch) MUST_CHECK;
+                             void *scratch, random_state *random) MUST_CHECK;
 
 /* ---- ref/dynamic.c: graphs whose sizes a run decides --------------------- */
 
@@ -165,6 +169,7 @@ void dynamic_program_free(dynamic_program *p);
 /* One box per parameter; one reference per result, which own their memory but
  * for texts, which live in `texts`. HULL_ESHAPE names what does not fit. */
 hull_status dynamic_program_run(const dynamic_program *p, box *const *params,
-                                box **results, arena *texts) MUST_CHECK;
+                                box **results, arena *texts,
+                                random_state *random) MUST_CHECK;
 
 #endif

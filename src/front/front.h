@@ -173,6 +173,19 @@ hull_status front_slice_at(front *f, val x, val starts, val ends, val axes,
 hull_status front_reshape_to(front *f, val x, val sizes, bool zeros, val *out)
     MUST_CHECK;
 
+/* ---- random numbers (front_random.c) ------------------------------------- */
+
+/* seed NULL: the session's. */
+val front_random(front *f, bool normal, hull_dtype dt, const dim *d,
+                 uint32_t rank, const int64_t *seed);
+val front_scaled(front *f, val x, double scale, double offset);
+val front_bernoulli(front *f, val p, const int64_t *seed); /* bool */
+/* ratio of rank 0, any float; *out_mask: bool, what is kept. */
+val front_dropout(front *f, val x, val ratio, const int64_t *seed,
+                  val *out_mask);
+/* Indices i64 into the last axis of logits, in its place `samples` of them. */
+val front_multinomial(front *f, val logits, dim samples, const int64_t *seed);
+
 /* An operator without a lowering: counted, reported at the end together. */
 void front_missing(front *f, str op, str domain, int64_t version,
                    str node_name);
@@ -189,10 +202,14 @@ typedef hull_status lower_body(front *f, void *user, const val *in, val *out);
 hull_status lower_if(front *f, val cond, lower_body *yes, lower_body *no,
                      void *user, uint32_t n_out, val *out) MUST_CHECK;
 /* The body's parameters: iteration (i64), condition, n carried values; its
- * results: condition, carried. */
+ * results: condition, carried. A value whose type the body changes has the
+ * type of all iterations, and the body is lowered once more. An empty sequence
+ * takes the type of what the body makes of it; 0 stands for one, in `carried`
+ * and then in `in`. */
 hull_status lower_loop(front *f, val trips, val cond, const val *carried,
                        uint32_t n, lower_body *body, void *user, val *out)
     MUST_CHECK;
+val lower_empty_sequence(front *f, const type *t);
 
 /* A step takes states and slices, and gives new states and results; it is
  * lowered twice. NULL for axes: the first; for back: forward. */

@@ -22,7 +22,6 @@ onnx_lower_fn onnx_prelu_old;
 onnx_lower_fn onnx_variadic;    /* (op); add, and reduce_mean for Mean */
 onnx_lower_fn onnx_where, onnx_cast, onnx_cast_like, onnx_identity;
 onnx_lower_fn onnx_bitcast, onnx_einsum;
-onnx_lower_fn onnx_dropout;
 
 /* onnx_reduce.c */
 onnx_lower_fn onnx_reduce_plain; /* (op) */
@@ -48,6 +47,10 @@ onnx_lower_fn onnx_gather, onnx_gather_elements, onnx_gather_nd;
 onnx_lower_fn onnx_scatter_elements, onnx_scatter_nd, onnx_one_hot;
 onnx_lower_fn onnx_topk, onnx_trilu, onnx_reverse_sequence;
 onnx_lower_fn onnx_tensor_scatter;
+
+/* onnx_random.c */
+onnx_lower_fn onnx_random, onnx_random_like; /* (1 = normal) */
+onnx_lower_fn onnx_bernoulli, onnx_multinomial, onnx_dropout;
 
 /* onnx_select.c */
 onnx_lower_fn onnx_nonzero, onnx_compress, onnx_unique, onnx_nms;

@@ -480,23 +480,3 @@ hull_status onnx_einsum(onnx_call *c)
     }
     return lower_einsum(c->f, equation, c->in, c->n_in, &c->out[0]);
 }
-
-/* Inference: x itself, and a mask of true. */
-hull_status onnx_dropout(onnx_call *c)
-{
-    double training = 0;
-    const type *t = onnx_type(c, c->in[0]);
-
-    if (c->version < 7 && onnx_int(c, "is_test", 0) == 0)
-        return fail(HULL_EUNSUPPORTED, "is_test is 0");
-    if (onnx_in(c, 2) &&
-        (!front_scalar(c->f, c->in[2], &training) || training != 0))
-        return fail(HULL_EUNSUPPORTED, "training_mode is not constant false");
-    c->out[0] = c->in[0];
-    if (onnx_wants(c, 1) && t) {
-        type x = *t;
-        val yes = op_scalar_i64(c->g, HULL_BOOL, 1);
-        c->out[1] = op_expand(c->g, yes, x.dims, x.rank);
-    }
-    return HULL_OK;
-}

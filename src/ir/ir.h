@@ -157,6 +157,10 @@ type type_tensor(ir *m, hull_dtype dt, const dim *dims, uint32_t rank);
 type type_unranked(hull_dtype dt);
 type type_sequence(ir *m, const type *elem);
 type type_optional(ir *m, const type *elem);
+/* The narrowest type that has all values of both: sizes that differ are
+ * DIM_UNKNOWN, ranks that differ make it unranked. false: they differ in kind
+ * or element type. */
+bool type_join(ir *m, const type *a, const type *b, type *out);
 type type_copy(ir *to, const ir *from, const type *t);
 void type_print(buf *b, const ir *m, const type *t);
 
@@ -238,6 +242,11 @@ typedef struct tensor {
     void *data;
 } tensor;
 
+/* A session's random numbers: every evaluation of a random node is a draw. */
+typedef struct random_state {
+    uint64_t seed, draws;
+} random_state;
+
 /* A value of a run that owns its memory: ops/box.h. */
 typedef struct box box;
 
@@ -253,6 +262,7 @@ typedef struct eval_ctx {
      * and room for a reference to each result. */
     box *const *boxes;
     box **made;
+    random_state *random; /* NULL: random nodes are refused */
     arena *texts;        /* what hull_string elements point to: to the end of
                           * the run */
 } eval_ctx;

@@ -53,6 +53,9 @@ hull_status eval_temp(eval_ctx *cx, tensor *out, hull_dtype dt,
 hull_status tensor_of_type(tensor *out, const dim_env *env, const type *t)
     MUST_CHECK;
 
+/* Philox4x32-10 (random.c): four words for one seed, draw and place. */
+void random_words(uint32_t out[4], uint64_t seed, uint64_t draw, uint64_t at);
+
 /* ---- prototypes of all families, from the table -------------------------- */
 
 #define OP(name, family, in_min, in_max, out, attrs, traits) \

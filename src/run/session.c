@@ -61,6 +61,7 @@ struct hull_session {
     shape *output_shapes;
     dim_env env;
     uint64_t clock, version;
+    random_state random;
     bool *boxed;         /* per value of main: no plain tensor */
     box **boxes;         /* per value of main: inputs and results that are no
                           * plain tensors, of the last run */
@@ -138,6 +139,7 @@ hull_status session_reset(session *s)
 {
     module_unpin(s->m, s->held);
     s->held = NULL;
+    s->random.draws = 0;
     return HULL_OK;
 }
 
@@ -185,11 +187,12 @@ hull_status session_new(session **out, module *m, const options *o)
     uint32_t n_dev = m->devices.n, n_out = m->plan->main->body->n_results;
     hull_status st = HULL_OK;
 
-    (void)o;
     *out = NULL;
     if (s == NULL)
         return fail_oom(sizeof *s);
     s->m = module_ref(m);
+    s->random.seed = (uint64_t)option_int(o != NULL ? o : m->devices.options,
+                                          OPT_seed);
     s->slabs = mem_calloc(n_dev, sizeof(*s->slabs));
     s->slab_bytes = mem_calloc(n_dev, sizeof *s->slab_bytes);
     s->streams = mem_calloc(n_dev, sizeof(*s->streams));
@@ -203,9 +206,13 @@ hull_status session_new(session **out, module *m, const options *o)
     TRY_OUT(find_boxed(s));
     TRY_OUT(new_states(s));
     TRY_OUT(dim_env_init(&s->env, m->plan->m));
-    for (uint32_t i = 0; i < n_dev; i++)
-        TRY_OUT(m->devices.d[i]->be->stream_new(&s->streams[i],
-                                                m->devices.d[i]));
+    for (uint32_t i = 0; i < n_dev; i++) {
+        const backend *be = m->devices.d[i]->be;
+
+        TRY_OUT(be->stream_new(&s->streams[i], m->devices.d[i]));
+        if (be->stream_random != NULL)
+            be->stream_random(s->streams[i], &s->random);
+    }
     *out = s;
     s = NULL;
 out:

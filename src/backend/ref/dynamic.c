@@ -30,6 +30,7 @@ typedef struct frame {
     dim_env env;
     arena scratch;
     arena *texts;
+    random_state *random;
     box **boxes;       /* per value */
 } frame;
 
@@ -437,7 +438,8 @@ out:
 
 static hull_status run_node(frame *f, const node *n, uint32_t depth)
 {
-    eval_ctx cx = {.env = &f->env, .scratch = &f->scratch, .texts = f->texts};
+    eval_ctx cx = {.env = &f->env, .scratch = &f->scratch, .texts = f->texts,
+                   .random = f->random};
 
     TRY(check_operands(f, n));
     if (n->op == OP_const)
@@ -525,10 +527,11 @@ static hull_status give_results(frame *f, box **results)
 }
 
 hull_status dynamic_program_run(const dynamic_program *p, box *const *params,
-                                box **results, arena *texts)
+                                box **results, arena *texts,
+                                random_state *random)
 {
     const graph *g = p->g;
-    frame f = {.p = p, .g = g, .texts = texts};
+    frame f = {.p = p, .g = g, .texts = texts, .random = random};
     hull_status st = HULL_OK;
 
     for (uint32_t i = 0; i < g->body->n_results; i++)

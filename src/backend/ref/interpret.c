@@ -48,6 +48,7 @@ typedef struct frame {
     void *const *results;
     char *scratch;
     uint32_t depth;
+    random_state *random;
 } frame;
 
 /* ---- load ---------------------------------------------------------------- */
@@ -389,7 +390,8 @@ static hull_status run_node(frame *f, const node *n)
     eval_ctx cx = {.env = &f->pl->env,
                    .scratch = &f->pl->scratch,
                    .run_body = run_body,
-                   .user = f};
+                   .user = f,
+                   .random = f->random};
 
     if (is_literal(n))
         return HULL_OK;
@@ -463,9 +465,9 @@ static void copy_results(const frame *f)
 
 hull_status host_program_run(const host_program *p, host_plan *pl,
                              void *const *params, void *const *results,
-                             void *scratch)
+                             void *scratch, random_state *random)
 {
-    frame f = {p, pl, params, results, scratch, 0};
+    frame f = {p, pl, params, results, scratch, 0, random};
 
     for (const node *n = p->g->body->first; n != NULL; n = n->next)
         TRY(run_node(&f, n));

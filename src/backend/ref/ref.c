@@ -21,6 +21,7 @@ struct stream {
     device *d;
     void **params, **results; /* grown on demand, kept */
     size_t cap_params, cap_results;
+    random_state *random;
 };
 
 struct program {
@@ -143,6 +144,11 @@ static void ref_stream_free(stream *s)
     mem_free(s);
 }
 
+static void ref_stream_random(stream *s, random_state *random)
+{
+    s->random = random;
+}
+
 static hull_status ref_upload(stream *s, place dst, const void *src)
 {
     (void)s;
@@ -248,7 +254,7 @@ static hull_status ref_program_run(stream *s, const program *p,
     for (uint32_t i = 0; i < p->n_results; i++)
         s->results[i] = place_memory(results[i]);
     return host_program_run(p->host, pl->host, s->params, s->results,
-                            place_memory(scratch));
+                            place_memory(scratch), s->random);
 }
 
 static hull_status wrap_place(box **out, const program *p, uint32_t i,
@@ -272,7 +278,6 @@ static hull_status ref_program_run_boxes(stream *s, const program *p,
     box **all = mem_calloc(p->n_params + 1u, sizeof(*all));
     hull_status st = HULL_OK;
 
-    (void)s;
     if (all == NULL)
         return fail_oom(p->n_params * sizeof(*all));
     if (p->dynamic == NULL)
@@ -283,7 +288,7 @@ static hull_status ref_program_run_boxes(stream *s, const program *p,
         else
             TRY_OUT(wrap_place(&all[i], p, i, &shapes[i], params[i]));
     }
-    st = dynamic_program_run(p->dynamic, all, results, texts);
+    st = dynamic_program_run(p->dynamic, all, results, texts, s->random);
 out:
     for (uint32_t i = 0; i < p->n_params; i++)
         box_unref(all[i]);
@@ -304,6 +309,7 @@ const backend backend_ref = {
     .buffer_free = ref_buffer_free,
     .stream_new = ref_stream_new,
     .stream_free = ref_stream_free,
+    .stream_random = ref_stream_random,
     .upload = ref_upload,
     .upload_from = ref_upload_from,
     .download = ref_download,
