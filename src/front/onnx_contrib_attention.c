@@ -185,6 +185,13 @@ static hull_status widths(onnx_call *c, dim all, dim *out)
     return HULL_OK;
 }
 
+static hull_status check_self(onnx_call *c, int64_t *heads)
+{
+    TRY(heads_of(c, heads));
+    TRY(contrib_want(c, "do_rotary", 0));
+    return contrib_want(c, "past_present_share_buffer", 0);
+}
+
 hull_status contrib_attention(onnx_call *c, val qkv, val mask, val past,
                               val bias)
 {
@@ -195,9 +202,7 @@ hull_status contrib_attention(onnx_call *c, val qkv, val mask, val past,
 
     if (!t)
         return ir_status(c->m);
-    TRY(heads_of(c, &heads));
-    TRY(contrib_want(c, "do_rotary", 0));
-    TRY(contrib_want(c, "past_present_share_buffer", 0));
+    TRY(check_self(c, &heads));
     if (t->rank != 3 || (pt && pt->rank != 5))
         return fail(HULL_ESHAPE, "input of rank %" PRIu32 " and past of rank %"
                     PRIu32 ", want 3 and 5", t->rank, pt ? pt->rank : 5);
@@ -231,7 +236,9 @@ hull_status contrib_attention(onnx_call *c, val qkv, val mask, val past,
 hull_status onnx_contrib_self_attention(onnx_call *c)
 {
     const type *t = onnx_type(c, c->in[0]);
+    int64_t heads = 0;
 
+    TRY(check_self(c, &heads));
     if (t && t->rank != 3)
         return fail(HULL_ESHAPE, "input 0 has rank %" PRIu32 ", want 3",
                     t->rank);
