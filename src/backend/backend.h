@@ -37,6 +37,12 @@ typedef struct shape {
     int64_t dims[HULL_MAX_RANK];
 } shape;
 
+/* A kernel for host memory, with the contract of op_info.eval. */
+typedef struct host_kernel {
+    const char *name;
+    op_eval_fn *run;
+} host_kernel;
+
 /* Writes bytes [off, off+n) of the source to dst. */
 typedef hull_status upload_reader(void *user, uint64_t off, void *dst,
                                   uint64_t n);
@@ -57,6 +63,11 @@ struct backend {
     /* Kernel choices and packing: rewrites the block after the LOWER passes.
      * Runs after the key is known, so the key cannot depend on it. */
     hull_status (*lower)(device *d, graph *g, const options *o);
+
+    /* For backends on host memory (host.h): the kernel of a node; NULL, also as
+     * result: the reference's. Looks at types and attributes only. */
+    const host_kernel *(*kernel)(const device *d, const graph *g,
+                                 const node *n);
 
     /* Memory. wrap: the device reads host memory in place where it can (ref),
      * or copies it now. */
@@ -143,13 +154,16 @@ void slab_fini(slab *s);
 typedef struct host_program host_program;
 typedef struct host_plan host_plan;
 
-/* g must outlive the program. */
-hull_status host_program_load(host_program **out, const graph *g) MUST_CHECK;
+/* g and d must outlive the program; d picks the kernels and may be NULL. */
+hull_status host_program_load(host_program **out, const graph *g,
+                              const device *d) MUST_CHECK;
 void host_program_free(host_program *p);
 hull_status host_program_plan(host_plan **out, const host_program *p,
                               const shape *params, uint32_t n_params,
                               shape *results, uint64_t *scratch) MUST_CHECK;
 void host_plan_free(host_plan *pl);
+/* The kernel that d picks for n, or the reference's. */
+op_eval_fn *node_kernel(const device *d, const graph *g, const node *n);
 /* One thread at a time per plan. Allocates nothing once it has run before.
  * random may be NULL: then random nodes are refused. */
 hull_status host_program_run(const host_program *p, host_plan *pl,
@@ -162,9 +176,10 @@ hull_status host_program_run(const host_program *p, host_plan *pl,
 
 typedef struct dynamic_program dynamic_program;
 
-/* g must outlive the program. HULL_EUNSUPPORTED: node_check_sizes. */
-hull_status dynamic_program_load(dynamic_program **out, const graph *g)
-    MUST_CHECK;
+/* g and d must outlive the program; d picks the kernels and may be NULL.
+ * HULL_EUNSUPPORTED: node_check_sizes. */
+hull_status dynamic_program_load(dynamic_program **out, const graph *g,
+                                 const device *d) MUST_CHECK;
 void dynamic_program_free(dynamic_program *p);
 /* One box per parameter; one reference per result, which own their memory but
  * for texts, which live in `texts`. HULL_ESHAPE names what does not fit. */

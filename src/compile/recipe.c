@@ -146,17 +146,22 @@ static bool module_name(str *out, const spelling *s, str name, char *space,
     return true;
 }
 
+str ir_text(ir *m, str s)
+{
+    char *own = arena_strndup(&m->a, s.n > 0 ? s.p : "", s.n);
+
+    if (own == NULL)
+        ir_fail(m, fail_oom(s.n));
+    return (str){own != NULL ? own : "", own != NULL ? s.n : 0};
+}
+
 str spelling_of(ir *m, const spelling *s, str name)
 {
     char space[4096];
-    str found, own;
+    str found;
 
-    if (!module_name(&found, s, name, space, sizeof space))
-        return name;
-    own = (str){arena_strndup(&m->a, found.p, found.n), found.n};
-    if (own.p == NULL)
-        ir_fail(m, fail_oom(found.n));
-    return own.p != NULL ? own : name;
+    return ir_text(m, module_name(&found, s, name, space, sizeof space)
+                          ? found : name);
 }
 
 bool recipe_segment(const graph *recipe, const spelling *s, size_t *io_at,
@@ -327,7 +332,7 @@ hull_status recipe_eval(void *dst, const graph *recipe, const weights *w)
     g = graph_copy(m, recipe, str_of("recipe"));
     TRY_OUT(ir_status(m));
     TRY_OUT(read_leaves(&l, g, w));
-    TRY_OUT(host_program_load(&p, g));
+    TRY_OUT(host_program_load(&p, g, NULL));
     TRY_OUT(host_program_plan(&pl, p, l.shapes, l.n, &result, &scratch_size));
     scratch = mem_alloc_aligned(64, scratch_size);
     if (scratch == NULL)

@@ -262,6 +262,7 @@ typedef struct eval_ctx {
      * and room for a reference to each result. */
     box *const *boxes;
     box **made;
+    pool *pool;          /* may be NULL: the caller does it all */
     random_state *random; /* NULL: random nodes are refused */
     arena *texts;        /* what hull_string elements point to: to the end of
                           * the run */

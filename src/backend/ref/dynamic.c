@@ -16,6 +16,7 @@
 
 struct dynamic_program {
     const graph *g;
+    const device *d;   /* picks kernels; may be NULL */
     /* By a node's first result: the values whose last reader it is, at
      * drops[first[v]] .. drops[first[v + 1]]. */
     uint32_t *first;
@@ -121,7 +122,8 @@ static hull_status list_drops(dynamic_program *p, const val *last)
     return HULL_OK;
 }
 
-hull_status dynamic_program_load(dynamic_program **out, const graph *g)
+hull_status dynamic_program_load(dynamic_program **out, const graph *g,
+                                 const device *d)
 {
     dynamic_program *p = mem_calloc(1, sizeof *p);
     val *last = mem_calloc(g->n_values, sizeof *last);
@@ -131,6 +133,7 @@ hull_status dynamic_program_load(dynamic_program **out, const graph *g)
     if (p == NULL || last == NULL)
         TRY_OUT(fail_oom(g->n_values * sizeof *last));
     p->g = g;
+    p->d = d;
     TRY_OUT(load_region(p, g->body, last));
     keep_results(g->body, last);
     TRY_OUT(list_drops(p, last));
@@ -282,7 +285,7 @@ static hull_status run_tensors(frame *f, const node *n, eval_ctx *cx)
         set_box(f, n->out[i], b);
         out[i] = b->t;
     }
-    return op_get(n->op)->eval(cx, n, in, out);
+    return node_kernel(f->p->d, f->g, n)(cx, n, in, out);
 }
 
 static hull_status run_boxes(frame *f, const node *n, eval_ctx *cx)
@@ -439,7 +442,8 @@ out:
 static hull_status run_node(frame *f, const node *n, uint32_t depth)
 {
     eval_ctx cx = {.env = &f->env, .scratch = &f->scratch, .texts = f->texts,
-                   .random = f->random};
+                   .random = f->random,
+                   .pool = f->p->d != NULL ? f->p->d->pool : NULL};
 
     TRY(check_operands(f, n));
     if (n->op == OP_const)

@@ -14,6 +14,8 @@
 
 struct host_program {
     const graph *g;
+    pool *pool;
+    op_eval_fn **kernels; /* by a node's first result */
     bool *used;        /* value is read by a node or is a result */
     uint32_t *last;    /* top-level values: number of the last reader */
     uint32_t max_in, max_out;
@@ -53,9 +55,19 @@ typedef struct frame {
 
 /* ---- load ---------------------------------------------------------------- */
 
-static void mark_body_reads(host_program *p, const region *r, uint32_t at);
+op_eval_fn *node_kernel(const device *d, const graph *g, const node *n)
+{
+    const host_kernel *k = d != NULL && d->be->kernel != NULL
+                               ? d->be->kernel(d, g, n) : NULL;
 
-static void mark_reads(host_program *p, const node *n, uint32_t at)
+    return k != NULL ? k->run : op_get(n->op)->eval;
+}
+
+static void mark_body_reads(host_program *p, const device *d, const region *r,
+                            uint32_t at);
+
+static void mark_reads(host_program *p, const device *d, const node *n,
+                       uint32_t at)
 {
     const op_info *info = op_get(n->op);
 
@@ -63,30 +75,34 @@ static void mark_reads(host_program *p, const node *n, uint32_t at)
         p->max_in = n->n_in;
     if (n->n_out > p->max_out)
         p->max_out = n->n_out;
+    if (n->n_out > 0)
+        p->kernels[n->out[0]] = node_kernel(d, p->g, n);
     for (uint32_t i = 0; i < n->n_in; i++) {
         p->used[n->in[i]] = true;
         p->last[n->in[i]] = at;
     }
     for (uint32_t i = 0; i < info->n_attrs; i++)
         if (info->attrs[i].kind == ATTR_GRAPH && n->attrs[i].u.g != NULL)
-            mark_body_reads(p, n->attrs[i].u.g, at);
+            mark_body_reads(p, d, n->attrs[i].u.g, at);
 }
 
-static void mark_body_reads(host_program *p, const region *r, uint32_t at)
+static void mark_body_reads(host_program *p, const device *d, const region *r,
+                            uint32_t at)
 {
     if (r->n_params > p->max_out)
         p->max_out = r->n_params;
     if (r->n_results > p->max_out)
         p->max_out = r->n_results;
     for (const node *n = r->first; n != NULL; n = n->next)
-        mark_reads(p, n, at);
+        mark_reads(p, d, n, at);
     for (uint32_t i = 0; i < r->n_results; i++) {
         p->used[r->results[i]] = true;
         p->last[r->results[i]] = at;
     }
 }
 
-hull_status host_program_load(host_program **out, const graph *g)
+hull_status host_program_load(host_program **out, const graph *g,
+                              const device *d)
 {
     host_program *p = mem_calloc(1, sizeof *p);
     uint32_t at = 0;
@@ -95,9 +111,11 @@ hull_status host_program_load(host_program **out, const graph *g)
     if (p == NULL)
         return fail_oom(sizeof *p);
     p->g = g;
+    p->pool = d != NULL ? d->pool : NULL;
+    p->kernels = mem_calloc(g->n_values, sizeof(*p->kernels));
     p->used = mem_calloc(g->n_values, sizeof *p->used);
     p->last = mem_calloc(g->n_values, sizeof *p->last);
-    if (p->used == NULL || p->last == NULL) {
+    if (p->used == NULL || p->last == NULL || p->kernels == NULL) {
         host_program_free(p);
         return fail_oom(g->n_values * sizeof *p->last);
     }
@@ -107,7 +125,7 @@ hull_status host_program_load(host_program **out, const graph *g)
             return fail(HULL_EINTERNAL, "a program holds a node '%s'",
                         op_get(n->op)->name);
         }
-        mark_reads(p, n, at++);
+        mark_reads(p, d, n, at++);
     }
     for (uint32_t i = 0; i < g->body->n_results; i++) {
         p->used[g->body->results[i]] = true;
@@ -121,6 +139,7 @@ void host_program_free(host_program *p)
 {
     if (p == NULL)
         return;
+    mem_free(p->kernels);
     mem_free(p->used);
     mem_free(p->last);
     mem_free(p);
@@ -384,16 +403,16 @@ static hull_status run_body(eval_ctx *cx, const region *body,
 
 static hull_status run_node(frame *f, const node *n)
 {
-    const op_info *info = op_get(n->op);
     tensor *in = f->pl->in + (size_t)f->depth * (f->p->max_in + 1);
     tensor *out = f->pl->out + (size_t)f->depth * (f->p->max_out + 1);
     eval_ctx cx = {.env = &f->pl->env,
                    .scratch = &f->pl->scratch,
                    .run_body = run_body,
                    .user = f,
+                   .pool = f->p->pool,
                    .random = f->random};
 
-    if (is_literal(n))
+    if (is_literal(n) || n->n_out == 0)
         return HULL_OK;
     for (uint32_t i = 0; i < n->n_in; i++)
         in[i] = n->in[i] != 0 ? value_tensor(f, n->in[i]) : (tensor){0};
@@ -401,7 +420,7 @@ static hull_status run_node(frame *f, const node *n)
         out[i] = value_tensor(f, n->out[i]);
     if (f->depth == 0)
         arena_reset(&f->pl->scratch);
-    return info->eval(&cx, n, in, out);
+    return f->p->kernels[n->out[0]](&cx, n, in, out);
 }
 
 static hull_status copy_tensor(const frame *f, const tensor *from, val to)

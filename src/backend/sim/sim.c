@@ -520,7 +520,7 @@ static hull_status sim_program_load(program **out, device *d, const graph *g)
     p->g = g;
     p->n_params = g->body->n_params;
     p->n_results = g->body->n_results;
-    TRY_OUT(host_program_load(&p->host, g));
+    TRY_OUT(host_program_load(&p->host, g, NULL));
     *out = p;
     p = NULL;
 out:
