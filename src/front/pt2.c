@@ -22,8 +22,10 @@ typedef struct program {
     json_t *root, *module;
     strmap ties;       /* place of a stored tensor -> cell */
     strmap by_fqn;     /* buffer or parameter -> cell */
-    uint32_t n_user;
+    uint32_t n_user;   /* of inputs that the user gives, so far */
+    uint32_t n_tensors; /* of them, those that are tensors */
     str *user_names;
+    type *plain, *guarded; /* of the tensors, without and with guards */
 } program;
 
 static str text_of(const json_t *j)
@@ -145,27 +147,6 @@ static hull_status check_version(program *q)
     return q->p.f->fm->producer.p ? HULL_OK : fail_oom(1);
 }
 
-/* Exporters specialise 0 and 1, so a minimum up to 2 says nothing. */
-static void set_ranges(program *q)
-{
-    json_t *ranges = json_object_get(q->root, "range_constraints"), *r;
-    const char *key;
-
-    json_object_foreach(ranges, key, r) {
-        json_t *lo = json_object_get(r, "min_val");
-        json_t *hi = json_object_get(r, "max_val");
-        dim d = pt2_expr(q->p.m, str_of(key));
-        const dim_node *n = d == DIM_UNKNOWN ? NULL : dim_get(q->p.m, d);
-        int64_t min = json_integer_value(lo), max = INT64_MAX;
-
-        if (!n || n->op != DIM_SYM)
-            continue;
-        if (json_is_integer(hi))
-            max = json_integer_value(hi);
-        dim_set_range(q->p.m, d, min <= 2 ? 0 : min, max < 0 ? 0 : max);
-    }
-}
-
 /* ---- stored tensors ------------------------------------------------------ */
 
 /* Place of a stored tensor as text: equal places are tied. False when there is
@@ -258,15 +239,42 @@ static hull_status bind_user(program *q, json_t *spec)
         q->n_user++; /* burnt in by the exporter */
         return HULL_OK;
     }
-    str name = text_of(json_object_get(v, "name"));
-    type t;
-    TRY(pt2_meta_type(&q->p, &q->s, name, &t));
+    const type *t = &q->plain[q->n_tensors];
     aten_value x = {.kind = ATEN_TENSOR};
-    x.v = graph_param(q->p.g, q->user_names[q->n_user], &t);
+    x.v = graph_param(q->p.g, q->user_names[q->n_user],
+                      &q->guarded[q->n_tensors]);
+    if (!type_eq(q->p.m, t, &q->guarded[q->n_tensors]))
+        x.v = op_reshape(q->p.g, x.v, t->dims, t->rank);
     uint32_t cell;
     TRY(pt2_cell_new(&q->p, &x, &cell));
     q->n_user++;
-    return pt2_name(&q->s, name, cell);
+    q->n_tensors++;
+    return pt2_name(&q->s, text_of(json_object_get(v, "name")), cell);
+}
+
+/* Types of the user's tensors, before any of them becomes a parameter: a guard
+ * relates sizes of several. */
+static hull_status user_types(program *q, json_t *specs, uint32_t n_user)
+{
+    json_t *spec;
+    uint32_t n = 0;
+    size_t i;
+
+    q->plain = arena_array(&q->p.f->a, n_user + 1, sizeof(type));
+    q->guarded = arena_array(&q->p.f->a, n_user + 1, sizeof(type));
+    if (!q->plain || !q->guarded)
+        return fail_oom(n_user * sizeof(type));
+    json_array_foreach(specs, i, spec) {
+        json_t *arg = json_object_get(json_object_get(spec, "user_input"),
+                                      "arg");
+        json_t *v = json_object_get(arg, "as_tensor");
+
+        if (v)
+            TRY(note(pt2_meta_type(&q->p, &q->s,
+                                   text_of(json_object_get(v, "name")),
+                                   &q->plain[n++]), "input spec %zu", i));
+    }
+    return pt2_guard_inputs(&q->p, q->plain, q->guarded, n);
 }
 
 static hull_status bind_input(program *q, const char *tag, json_t *spec)
@@ -308,6 +316,7 @@ static hull_status bind_inputs(program *q, json_t *specs)
     if (!q->user_names)
         return fail_oom(n_user);
     TRY(pt2_input_names(q->p.f, q->module, n_user, q->user_names));
+    TRY(user_types(q, specs, n_user));
     json_array_foreach(specs, i, spec) {
         TRY(pt2_union(spec, &tag, &v, "an input spec"));
         TRY(note(bind_input(q, tag, v), "input spec %zu", i));
@@ -535,7 +544,7 @@ static hull_status read_program(program *q)
     if (json_array_size(inputs) != json_array_size(in_specs))
         return fail(HULL_EFORMAT, "%zu inputs with %zu input specs",
                     json_array_size(inputs), json_array_size(in_specs));
-    set_ranges(q);
+    TRY(pt2_read_guards(&q->p, q->root, q->s.graph));
     TRY(bind_inputs(q, in_specs));
     TRY(pt2_nodes(&q->p, &q->s));
     TRY(bind_outputs(q, out_specs, inputs, outputs));
@@ -557,5 +566,9 @@ hull_status pt2_import(front *f, const file *archive)
     strmap_fini(&q.by_fqn);
     mem_free(q.p.cells);
     mem_free(q.p.groups);
+    strmap_fini(&q.p.defs.names);
+    mem_free(q.p.defs.dims);
+    mem_free(q.p.guards);
+    mem_free(q.p.pending);
     return st;
 }

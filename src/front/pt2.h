@@ -16,14 +16,35 @@
 
 struct json_t;
 
-/* pt2_expr.c: the dim of a srepr or infix text, DIM_UNKNOWN when the text is
- * outside the grammar or depends on data. */
-dim pt2_expr(ir *m, str text);
+/* Symbols whose values the run finds in data, and what they became. */
+typedef struct pt2_defs {
+    strmap names;          /* "u0" -> index into dims */
+    dim *dims;
+    uint32_t n;
+    size_t cap;
+} pt2_defs;
+
+/* e >= 0, or e == 0. */
+typedef struct pt2_relation {
+    dim e;
+    bool equal;
+} pt2_relation;
+
+/* ---- pt2_expr.c ---------------------------------------------------------- */
+
+/* The dim of a srepr or infix text, DIM_UNKNOWN when the text is outside the
+ * grammar or depends on data that is not in defs. defs may be NULL. */
+dim pt2_expr(ir *m, const pt2_defs *defs, str text);
+/* The relations that all hold when the text is true: at most max; 0 when it is
+ * not understood. */
+uint32_t pt2_relations(ir *m, const pt2_defs *defs, str text,
+                       pt2_relation *out, uint32_t max);
+bool pt2_is_unbacked(str name);
 
 typedef struct pt2_cell {
     aten_value value;
     uint32_t group, version;
-    val from, to;          /* a view: the group's root and it, when it was made */
+    val from, to;          /* a view: the root and it, when it was made */
     bool unsure;           /* a view or a copy: it depends on strides */
     str hole;              /* a stored tensor: its weight node is made on */
     val origin;            /*   the first read; that is `origin` */
@@ -52,6 +73,14 @@ typedef struct pt2 {
     uint32_t floor;        /* a body must not change groups below this */
     hull_dtype autocast;   /* of the region around, or HULL_NONE */
     bool autocast_cuda;
+    pt2_defs defs;
+    pt2_relation *guards;  /* of sizes, that ranges do not hold */
+    uint32_t n_guards;
+    size_t cap_guards;
+    str *pending;          /* asserts of symbols that are not defined yet */
+    uint32_t n_pending;
+    size_t cap_pending;
+    struct json_t *ranges; /* range_constraints */
     int64_t opset;         /* aten's, for messages */
 } pt2;
 
@@ -79,7 +108,7 @@ hull_status pt2_argument(pt2 *p, const pt2_scope *s, struct json_t *arg,
 /* Name inside as_tensor, as_sym_int ... of a result; "" when it has none. */
 str pt2_result_name(struct json_t *arg);
 /* SymInt of a TensorMeta; DIM_UNKNOWN when it is not understood. */
-dim pt2_sym_int(ir *m, struct json_t *j);
+dim pt2_sym_int(const pt2 *p, struct json_t *j);
 /* TensorMeta of `name` as a type; HULL_EFORMAT naming it when unfit. */
 hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
     MUST_CHECK;
@@ -93,6 +122,17 @@ hull_status pt2_nodes(pt2 *p, pt2_scope *s) MUST_CHECK;
  * a file that was altered) is noticed at its node. */
 hull_status pt2_check_type(pt2 *p, const pt2_scope *s, str name, val v)
     MUST_CHECK;
+
+/* ---- pt2_guard.c --------------------------------------------------------- */
+
+/* range_constraints, and the asserts of the graph on sizes of inputs. */
+hull_status pt2_read_guards(pt2 *p, struct json_t *root, struct json_t *graph)
+    MUST_CHECK;
+/* The types of n inputs with the guards in them. */
+hull_status pt2_guard_inputs(pt2 *p, const type *plain, type *out, uint32_t n)
+    MUST_CHECK;
+/* The symbol `name`, which comes from data, is d from here on. */
+hull_status pt2_define(pt2 *p, str name, dim d) MUST_CHECK;
 
 /* ---- pt2_alias.c --------------------------------------------------------- */
 

@@ -31,6 +31,7 @@ typedef struct fraction {
 
 typedef struct parser {
     ir *m;
+    const pt2_defs *defs;
     const char *p, *end;
     int depth, steps;
     bool bad;
@@ -157,13 +158,24 @@ static fraction power(parser *q, fraction a, fraction b)
     return r;
 }
 
-/* s77, s0: known before a run; u0: found by the run, from data. */
+/* s77, s0: known before a run; u0, zuf1: found by the run, from data. */
+bool pt2_is_unbacked(str name)
+{
+    return (name.n > 1 && name.p[0] == 'u' && is_digit(name.p[1])) ||
+           str_starts(name, "zuf");
+}
+
 static fraction symbol(parser *q, str name)
 {
     if (name.n == 0 || name.n > 128)
         return unknown(q);
-    if (name.p[0] == 'u' && name.n > 1 && is_digit(name.p[1]))
-        return unknown(q);
+    if (pt2_is_unbacked(name)) {
+        uint32_t i = 0;
+
+        if (!q->defs || !strmap_get(&q->defs->names, name, &i))
+            return unknown(q);
+        return whole(q->defs->dims[i]);
+    }
     for (size_t i = 0; i < name.n; i++)
         if (!is_letter(name.p[i]) && !is_digit(name.p[i]))
             return unknown(q);
@@ -318,7 +330,8 @@ static fraction parse_primary(parser *q)
     if (take(q, "("))
         return call(q, name);
     /* Infix texts hold the exporter's own symbols only. */
-    bool plain = name.n > 1 && name.p[0] == 's' && is_digit(name.p[1]);
+    bool plain = name.n > 1 && (name.p[0] == 's' || name.p[0] == 'u') &&
+                 is_digit(name.p[1]);
     return plain ? symbol(q, name) : unknown(q);
 }
 
@@ -371,9 +384,9 @@ static fraction parse_sum(parser *q)
     return unknown(q);
 }
 
-dim pt2_expr(ir *m, str text)
+dim pt2_expr(ir *m, const pt2_defs *defs, str text)
 {
-    parser q = {.m = m, .p = text.p, .end = text.p + text.n};
+    parser q = {.m = m, .defs = defs, .p = text.p, .end = text.p + text.n};
 
     if (text.n == 0 || text.n > TEXT_MAX)
         return DIM_UNKNOWN;
@@ -382,4 +395,101 @@ dim pt2_expr(ir *m, str text)
     if (q.bad || !r.ok || q.p != q.end)
         return DIM_UNKNOWN;
     return floor_of(&q, r).num;
+}
+
+/* ---- relations ----------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    char kind;         /* '=' a == b; '>' a >= b; '<' a <= b */
+    bool strict;
+} relations[] = {
+    {"Equality", '=', false},        {"Eq", '=', false},
+    {"GreaterThan", '>', false},     {"Ge", '>', false},
+    {"LessThan", '<', false},        {"Le", '<', false},
+    {"StrictGreaterThan", '>', true}, {"Gt", '>', true},
+    {"StrictLessThan", '<', true},   {"Lt", '<', true},
+    {"==", '=', false},              {">=", '>', false},
+    {"<=", '<', false},              {">", '>', true},
+    {"<", '<', true},
+};
+
+/* Exact: denominators are positive. */
+static dim difference(parser *q, fraction a, fraction b)
+{
+    return dim_sub(q->m, dim_mul(q->m, a.num, b.den),
+                   dim_mul(q->m, b.num, a.den));
+}
+
+static bool relate(parser *q, size_t k, fraction a, fraction b,
+                   pt2_relation *out)
+{
+    bool less = relations[k].kind == '<';
+
+    if (q->bad || !a.ok || !b.ok)
+        return false;
+    out->equal = relations[k].kind == '=';
+    out->e = less ? difference(q, b, a) : difference(q, a, b);
+    if (relations[k].strict)
+        out->e = dim_sub(q->m, out->e, 1);
+    return out->e != DIM_UNKNOWN;
+}
+
+static uint32_t parse_relation(parser *q, pt2_relation *out, uint32_t max);
+
+/* And(a, b ...): every one of them that is understood. */
+static uint32_t parse_and(parser *q, pt2_relation *out, uint32_t max)
+{
+    uint32_t n = 0;
+
+    do
+        n += parse_relation(q, out + n, max - n);
+    while (!q->bad && take(q, ","));
+    if (!take(q, ")"))
+        (void)unknown(q);
+    return n;
+}
+
+static uint32_t parse_relation(parser *q, pt2_relation *out, uint32_t max)
+{
+    const char *start = q->p;
+    str name = take_word(q);
+
+    if (max == 0 || ++q->depth > DEPTH_MAX) {
+        (void)unknown(q);
+        return 0;
+    }
+    if (name.n && take(q, "(")) {
+        if (str_is(name, "And"))
+            return parse_and(q, out, max);
+        for (size_t k = 0; k < COUNT_OF(relations); k++) {
+            if (!str_is(name, relations[k].name))
+                continue;
+            fraction a = parse_sum(q), b = {0};
+            if (!q->bad && take(q, ","))
+                b = parse_sum(q);
+            if (!take(q, ")"))
+                (void)unknown(q);
+            return relate(q, k, a, b, out);
+        }
+    }
+    q->p = start;
+    fraction a = parse_sum(q);
+    for (size_t k = 0; k < COUNT_OF(relations) && !q->bad; k++)
+        if (!is_letter(relations[k].name[0]) && take(q, relations[k].name))
+            return relate(q, k, a, parse_sum(q), out);
+    (void)unknown(q);
+    return 0;
+}
+
+uint32_t pt2_relations(ir *m, const pt2_defs *defs, str text,
+                       pt2_relation *out, uint32_t max)
+{
+    parser q = {.m = m, .defs = defs, .p = text.p, .end = text.p + text.n};
+
+    if (text.n == 0 || text.n > TEXT_MAX)
+        return 0;
+    uint32_t n = parse_relation(&q, out, max);
+    skip_blanks(&q);
+    return q.bad || q.p != q.end ? 0 : n;
 }

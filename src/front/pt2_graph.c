@@ -224,7 +224,7 @@ static hull_status name_list(pt2 *p, pt2_scope *s, json_t *list,
 static void know_size(pt2 *p, const pt2_scope *s, str name, aten_value *v)
 {
     if (v->kind == ATEN_INT && v->i == DIM_UNKNOWN)
-        v->i = pt2_sym_int(p->m, json_object_getn(json_object_get(
+        v->i = pt2_sym_int(p, json_object_getn(json_object_get(
                                      s->graph, "sym_int_values"),
                                      name.p, name.n));
 }
@@ -330,7 +330,7 @@ static void know_strides(pt2 *p, const pt2_scope *s, str name, aten_call *c)
     if (!d || !json_is_array(strides) || n > HULL_MAX_RANK)
         return;
     for (size_t i = 0; i < n; i++)
-        d[i] = pt2_sym_int(p->m, json_array_get(strides, i));
+        d[i] = pt2_sym_int(p, json_array_get(strides, i));
     c->strides = d;
     c->n_strides = (uint32_t)n;
 }

@@ -109,14 +109,15 @@ static hull_dtype dtype_of(int64_t scalar_type)
     return HULL_NONE;
 }
 
-dim pt2_sym_int(ir *m, json_t *j)
+dim pt2_sym_int(const pt2 *p, json_t *j)
 {
     json_t *v = json_object_get(j, "as_int");
 
     if (json_is_integer(v))
-        return dim_int(m, json_integer_value(v));
+        return dim_int(p->m, json_integer_value(v));
     v = json_object_get(json_object_get(j, "as_expr"), "expr_str");
-    return json_is_string(v) ? pt2_expr(m, json_text(v)) : DIM_UNKNOWN;
+    return json_is_string(v) ? pt2_expr(p->m, &p->defs, json_text(v))
+                             : DIM_UNKNOWN;
 }
 
 hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
@@ -143,7 +144,7 @@ hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
     for (size_t i = 0; i < rank; i++) {
         int64_t v = 0;
 
-        dims[i] = pt2_sym_int(p->m, json_array_get(sizes, i));
+        dims[i] = pt2_sym_int(p, json_array_get(sizes, i));
         if (dim_is_int(p->m, dims[i], &v) && v < 0)
             return fail(HULL_EFORMAT,
                         "tensor '%.*s' has size %" PRId64 " in dim %zu",

@@ -398,6 +398,50 @@ static hull_status bind_linear(dim_env *e, dim d, dim sym, int64_t size,
     return bind_symbol(e, sym, rest / c, what);
 }
 
+/* d = sym + guard: a term of its own, and others that hold it inside, such as
+ * s + min(0, s - t) for "s, at least t". */
+static bool is_guarded(const dim_env *e, dim d, dim sym)
+{
+    bool alone = false, inside = false;
+    dim_poly p;
+
+    if (!dim_to_poly(e->m, &p, d))
+        return false;
+    for (uint32_t i = 0; i < p.n; i++) {
+        const dim_term *t = &p.term[i];
+
+        if (t->n == 1 && t->atom[0] == sym && t->coef == 1)
+            alone = true;
+        else
+            for (uint32_t k = 0; k < t->n; k++)
+                inside |= find_free(e, t->atom[k]) != DIM_UNKNOWN;
+    }
+    return alone && inside;
+}
+
+/* sym is the size, and the guard must then be worth 0. */
+static hull_status bind_guarded(dim_env *e, dim d, dim sym, int64_t size,
+                                const char *what)
+{
+    char text[200];
+    int64_t v = 0;
+    buf b;
+
+    TRY(bind_symbol(e, sym, size, what));
+    hull_status st = note(dim_eval_value(&v, e, d), "%s", what);
+    if (st == HULL_OK && v == size)
+        return HULL_OK;
+    e->values[dim_index(sym)] = INT64_MIN;
+    TRY(st);
+    buf_init(&b, sizeof(text) - 1);
+    dim_print(&b, e->m, d);
+    snprintf(text, sizeof(text), "%.*s", (int)b.n, b.n > 0 ? b.p : "");
+    buf_fini(&b);
+    return fail(HULL_ESHAPE,
+                "%s is %" PRId64 ", which a guard of the model forbids: "
+                "%s is %" PRId64, what, size, text, v);
+}
+
 hull_status dim_bind(dim_env *e, dim d, int64_t size, const char *what)
 {
     dim sym;
@@ -408,6 +452,8 @@ hull_status dim_bind(dim_env *e, dim d, int64_t size, const char *what)
     sym = find_free(e, d);
     if (sym != DIM_UNKNOWN && sym == d)
         return bind_symbol(e, d, size, what);
+    if (sym != DIM_UNKNOWN && is_guarded(e, d, sym))
+        return bind_guarded(e, d, sym, size, what);
     if (sym != DIM_UNKNOWN)
         return bind_linear(e, d, sym, size, what);
     TRY(note(dim_eval(&v, e, d), "%s", what));

@@ -389,6 +389,36 @@ static void binding(void **state)
     dim_env_fini(&e);
 }
 
+/* s + guard: the size is s, and the guard must then be worth 0. */
+static void guards(void **state)
+{
+    dim n = sym("N"), h = sym("H");
+    dim least = dim_add(m, h, dim_min(m, 0, dim_sub(m, h, n)));
+    dim four = dim_sub(m, h, dim_mod(m, h, 4));
+    dim_env e;
+    int64_t v;
+
+    (void)state;
+    dim_set_range(m, n, 0, INT64_MAX);
+    dim_set_range(m, h, 0, 20);
+    assert_int_equal(dim_env_init(&e, m), HULL_OK);
+    assert_int_equal(dim_bind(&e, n, 5, "x"), HULL_OK);
+    assert_int_equal(dim_bind(&e, least, 4, "input 'y' dim 0"), HULL_ESHAPE);
+    assert_non_null(strstr(error_text(), "input 'y' dim 0 is 4"));
+    assert_int_equal(dim_bind(&e, least, 21, "y"), HULL_ESHAPE);
+    assert_int_equal(dim_bind(&e, least, 5, "y"), HULL_OK);
+    assert_int_equal(dim_eval(&v, &e, h), HULL_OK);
+    assert_int_equal(v, 5);
+    assert_int_equal(dim_bind(&e, least, 6, "y"), HULL_ESHAPE);
+    dim_env_clear(&e);
+    assert_int_equal(dim_bind(&e, least, 5, "y"), HULL_ESHAPE); /* N is free */
+    assert_int_equal(dim_bind(&e, four, 6, "y"), HULL_ESHAPE);
+    assert_int_equal(dim_bind(&e, four, 8, "y"), HULL_OK);
+    assert_int_equal(dim_eval(&v, &e, h), HULL_OK);
+    assert_int_equal(v, 8);
+    dim_env_fini(&e);
+}
+
 /* Endless growth ends in DIM_UNKNOWN, not in deep recursion or huge trees. */
 static void growth_is_bounded(void **state)
 {
@@ -468,6 +498,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bounds, setup, teardown),
         cmocka_unit_test_setup_teardown(evaluation_refuses, setup, teardown),
         cmocka_unit_test_setup_teardown(binding, setup, teardown),
+        cmocka_unit_test_setup_teardown(guards, setup, teardown),
         cmocka_unit_test_setup_teardown(growth_is_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_to_another_ir, setup, teardown),
         cmocka_unit_test_setup_teardown(survives_no_memory, setup, teardown),

@@ -417,6 +417,89 @@ static void regions(void **state)
     }
 }
 
+#define GRAPH(inputs, nodes, outputs)                                       \
+    "{\"as_graph\":{\"name\":\"g\",\"graph\":{\"inputs\":[" inputs           \
+    "],\"outputs\":[" outputs "],\"nodes\":[" nodes "],\"tensor_values\":{"   \
+    VECTOR("x") "," VECTOR("b") "," VALUE("p", "") "}}}}"
+#define HOP(op, inputs, outputs)                                            \
+    "{\"target\":\"torch.ops.higher_order." op "\",\"inputs\":[" inputs     \
+    "],\"outputs\":[" outputs "],\"metadata\":{},\"name\":\"h\"}"
+#define OPERANDS(list) ARG("", "{\"as_tensors\":[" list "]}")
+#define DOUBLE GRAPH(T("x"), MUL("x", "b"), T("b"))
+#define PRED ARG("", "{\"as_sym_bool\":{\"as_bool\":true}}")
+#define ANY                                                                 \
+    NODE("any.default", ARG("self", T("x")), T("p"))
+static program with_pred(const char *nodes)
+{
+    program p = pointwise(nodes, "c");
+
+    p.values = VECTOR("x") "," VECTOR("a") "," VECTOR("c") "," VECTOR("d")
+               ",\"p\":" META_OF(12, "", "");
+    return p;
+}
+
+static void control(void **state)
+{
+    static const struct {
+        const char *nodes, *error;
+        hull_status status;
+    } bad[] = {
+        {ANY "," HOP("cond", ARG("", T("p")) "," ARG("", DOUBLE) ","
+                     OPERANDS("{\"name\":\"x\"}"), T("c")),
+         "1 graphs", HULL_EFORMAT},
+        {ANY "," HOP("cond", ARG("", T("p")) "," ARG("", DOUBLE) ","
+                     ARG("", DOUBLE) "," OPERANDS(""), T("c")),
+         "1 inputs and 1 outputs, wanted 0", HULL_EFORMAT},
+        {ANY "," HOP("cond", ARG("", T("p")) "," ARG("", DOUBLE) ","
+                     ARG("", DOUBLE) "," OPERANDS("{\"name\":\"x\"}"),
+                     T("c") "," T("d")), "wanted 1 and 2", HULL_EFORMAT},
+        {ANY "," HOP("cond", ARG("", T("p")) "," ARG("", DOUBLE) ","
+                     ARG("", GRAPH(T("x"), NODE("relu_.default",
+                                                ARG("self", T("x")), T("b")),
+                                   T("b"))) ","
+                     OPERANDS("{\"name\":\"x\"}"), T("c")),
+         "changes 'x', which is not its own", HULL_EUNSUPPORTED},
+        {ANY "," HOP("cond", ARG("", T("p")) "," ARG("", DOUBLE) ","
+                     ARG("", GRAPH(T("x"), NODE("no_such.default",
+                                                ARG("self", T("x")), T("b")),
+                                   T("b"))) ","
+                     OPERANDS("{\"name\":\"x\"}"), T("c")),
+         "no_such.default", HULL_EUNSUPPORTED},
+        {HOP("while_loop", ARG("", DOUBLE) "," ARG("", DOUBLE) ","
+             OPERANDS("{\"name\":\"x\"}") "," OPERANDS(""), T("c")),
+         "", HULL_ESHAPE},
+        {HOP("while_loop", ARG("", DOUBLE) "," ARG("", DOUBLE), T("c")),
+         "0 carried values and 1 results", HULL_EFORMAT},
+        {HOP("map_impl", ARG("", DOUBLE) "," OPERANDS(""), T("c")),
+         "slices 0 values", HULL_EFORMAT},
+        {HOP("scan", ARG("", DOUBLE) "," OPERANDS("{\"name\":\"x\"}"), T("c")),
+         "1 operands", HULL_EUNSUPPORTED},
+        {HOP("cond", PRED "," ARG("", DOUBLE) "," ARG("", DOUBLE) ","
+             OPERANDS("{\"name\":\"y\"}"), T("c")), "'y'", HULL_EFORMAT},
+        {HOP("no_such", ARG("", DOUBLE), T("c")), "no_such",
+         HULL_EUNSUPPORTED},
+    };
+    program p = with_pred(
+        ANY "," HOP("cond", ARG("", T("p")) "," ARG("", DOUBLE) ","
+                    ARG("", DOUBLE) "," OPERANDS("{\"name\":\"x\"}"),
+                    T("c")));
+    front_model *fm = import_ok(&p);
+
+    (void)state;
+    assert_int_equal(count_ops(fm, OP_if), 1);
+    front_free(fm);
+    p = with_pred(HOP("cond", PRED "," ARG("", DOUBLE) "," ARG("", DOUBLE) ","
+                      OPERANDS("{\"name\":\"x\"}"), T("c")));
+    fm = import_ok(&p); /* decided by the exporter */
+    assert_int_equal(count_ops(fm, OP_if), 0);
+    assert_int_equal(count_ops(fm, OP_mul), 1);
+    front_free(fm);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        p = with_pred(bad[i].nodes);
+        import_bad(&p, bad[i].status, bad[i].error);
+    }
+}
+
 static void refusals(void **state)
 {
     program p = linear_relu;
@@ -550,7 +633,7 @@ static int64_t value_of(const char *text)
 
     dim_set_range(m, s0, 0, INT64_MAX);
     dim_set_range(m, s1, 1, INT64_MAX);
-    dim d = pt2_expr(m, str_of(text));
+    dim d = pt2_expr(m, NULL, str_of(text));
     if (ir_status(m) != HULL_OK)
         stop("'%s': %s", text, error_text());
     if (d != DIM_UNKNOWN && !dim_is_int(m, d, &v)) {
@@ -628,19 +711,61 @@ static void hostile_text(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         if (value_of(cases[i]) != INT64_MIN)
             stop("'%s' is understood", cases[i]);
-    assert_int_equal(pt2_expr(m, (str){"Integer(5)x", 10}), 5);
+    assert_int_equal(pt2_expr(m, NULL, (str){"Integer(5)x", 10}), 5);
     deep = mem_alloc(1 << 20);
     assert_non_null(deep);
     memset(deep, '(', 1 << 20);
-    assert_true(pt2_expr(m, (str){deep, 1 << 20}) == DIM_UNKNOWN);
-    assert_true(pt2_expr(m, (str){deep, 4000}) == DIM_UNKNOWN);
+    assert_true(pt2_expr(m, NULL, (str){deep, 1 << 20}) == DIM_UNKNOWN);
+    assert_true(pt2_expr(m, NULL, (str){deep, 4000}) == DIM_UNKNOWN);
     for (size_t i = 0; i + 2 < 4000; i += 2)
         memcpy(deep + i, "1+", 2);
-    assert_true(pt2_expr(m, (str){deep, 3999}) == DIM_UNKNOWN);
+    assert_true(pt2_expr(m, NULL, (str){deep, 3999}) == DIM_UNKNOWN);
     memset(deep, '-', 4000);
-    assert_true(pt2_expr(m, (str){deep, 4000}) == DIM_UNKNOWN);
+    assert_true(pt2_expr(m, NULL, (str){deep, 4000}) == DIM_UNKNOWN);
     mem_free(deep);
     ir_free(m);
+}
+
+/* "e >= 0, e == 0" of the text's relations. */
+static void relations_as_text(void **state)
+{
+    static const struct {
+        const char *text, *wanted;
+    } cases[] = {
+        {"GreaterThan(" S0 ", Integer(3))", "s0-3 >= 0"},
+        {"StrictGreaterThan(" S0 ", Integer(3))", "s0-4 >= 0"},
+        {"LessThan(" S0 ", " S1 ")", "s1-s0 >= 0"},
+        {"StrictLessThan(" S0 ", " S1 ")", "s1-s0-1 >= 0"},
+        {"Equality(Mod(" S0 ", Integer(4)), Integer(0))", "s0%4 == 0"},
+        {"And(Ge(s0, 1), Le(s0, 5))", "s0-1 >= 0, -s0+5 >= 0"},
+        {"s0 <= s1", "s1-s0 >= 0"},
+        {"2*s0 == s1 + 1", "2*s0-s1-1 == 0"},
+        {"3 < s0", "s0-4 >= 0"},
+        {"Le(Mul(Rational(1, 2), s0), s1)", "2*s1-s0 >= 0"},
+        {"Ne(s0, 1)", ""}, {"s0", ""}, {"", ""}, {"And(", ""}, {"And()", ""},
+        {"Ge(s0)", ""}, {"Ge(s0, 1", ""}, {"Ge(s0, 1, 2)", ""}, {"s0 <", ""},
+        {"Ge(u0, 1)", ""}, {"s0 < s1 < 3", ""}, {"Or(Ge(s0, 1))", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        ir *m = new_ir();
+        pt2_relation r[4];
+        buf b;
+
+        uint32_t n = pt2_relations(m, NULL, str_of(cases[i].text), r, 4);
+        buf_init(&b, 4096);
+        for (uint32_t k = 0; k < n; k++) {
+            buf_puts(&b, k ? ", " : "");
+            dim_print(&b, m, r[k].e);
+            buf_puts(&b, r[k].equal ? " == 0" : " >= 0");
+        }
+        if (!str_is(buf_view(&b), cases[i].wanted))
+            stop("'%s' is '%.*s', wanted '%s'", cases[i].text,
+                 STR_ARG(buf_view(&b)), cases[i].wanted);
+        buf_fini(&b);
+        ir_free(m);
+    }
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -782,12 +907,14 @@ int main(void)
         cmocka_unit_test(missing_operators),
         cmocka_unit_test(state_buffer),
         cmocka_unit_test(regions),
+        cmocka_unit_test(control),
         cmocka_unit_test(refusals),
         cmocka_unit_test(truncated),
         cmocka_unit_test(altered),
         cmocka_unit_test(no_memory),
         cmocka_unit_test(sizes_as_text),
         cmocka_unit_test(hostile_text),
+        cmocka_unit_test(relations_as_text),
         cmocka_unit_test(table_of_operators),
         cmocka_unit_test(fixtures),
         cmocka_unit_test(fixture_ties),
