@@ -266,6 +266,8 @@ hull_status onnx_mul_integer(onnx_call *c)
     val v[2];
 
     TRY(contrib_present(c, (const uint32_t[]){2}, 1));
+    contrib_parameters(c, 1, 2);
+    contrib_parameters(c, 3, 4);
     for (uint32_t i = 0; i < 2; i++) {
         v[i] = op_cast(c->g, c->in[2 * i], HULL_I32);
         if (onnx_in(c, 2 * i + 1))

@@ -164,6 +164,7 @@ hull_status onnx_conv_integer(onnx_call *c)
         v[i] = op_cast(c->g, c->in[i], HULL_I32);
         if (!zero || !z)
             continue;
+        front_is_parameter(c->f, zero);
         uint32_t zero_rank = z->rank;
         zero = op_cast(c->g, zero, HULL_I32);
         if (zero_rank == 1) { /* one per output channel */
