@@ -63,7 +63,8 @@ def options():
 # ---- ops: src/ir/ops.def ------------------------------------------------------
 
 TRAITS = {"P": "pure", "W": "pointwise", "C": "commutes", "V": "view",
-          "F": "can fail", "G": "grows", "L": "leaf", "B": "has bodies"}
+          "F": "can fail", "G": "grows", "L": "leaf", "B": "has bodies",
+          "D": "dynamic", "T": "takes strings"}
 
 
 def count(low, high):
@@ -117,7 +118,221 @@ def ops():
     return "".join(out) + "\n"
 
 
-# ---- support: tests/conformance.txt ------------------------------------------
+# ---- docs/support.md: what runs ----------------------------------------------
+
+CLASSES = {"float": "floats", "int": "integers", "bool": "bool",
+           "complex": "complex", "string": "strings"}
+SETS = {"shared": "onnx 1.23 (opset 28)",
+        "debian": "onnx 1.12 (Debian 12, opset 17)"}
+WIDE = 12  # a cell shows so many names
+
+
+def sources(folder, suffix=".c"):
+    names = sorted(os.listdir(os.path.join(ROOT, folder)))
+    return [f"{folder}/{n}" for n in names if n.endswith(suffix)]
+
+
+def definitions(path):
+    """name -> text of every function and table that a C file defines."""
+    text = re.sub(r"/\*.*?\*/", "", read(path), flags=re.S)
+    found, head, body, name = {}, [], None, None
+    for line in text.splitlines():
+        if body is not None:
+            if line.startswith("}"):
+                found[name], body, head = "\n".join(body), None, []
+            else:
+                body.append(line)
+        elif line == "{":
+            m = re.search(r"(\w+)\(", " ".join(head))
+            name, body = m[1] if m else "", []
+        elif re.match(r"(static )?const \w.*\] *= *\{", line):
+            name = re.search(r"(\w+)(?:\[[^\]]*\])+ *=", line)[1]
+            found[name] = line
+            body = None if "};" in line else [line]
+        else:
+            head = head + [line] if line and line[0] not in "#}" else []
+    return found
+
+
+class Reach:
+    """Which ops a lowering can make: those that it, and what it calls in the
+    frontends, names outside of comparisons. Rather more than one model's."""
+
+    def __init__(self):
+        self.defined, self.words = {}, {}
+        for path in sources("src/front"):
+            for name, body in definitions(path).items():
+                self.add(name, path, body)
+        for path in sources("src/ir"):  # the builder's short forms
+            for name, body in definitions(path).items():
+                if re.match(r"op_(?!get|find|infer)", name):
+                    self.add(name, path, body)
+
+    def add(self, name, path, body):
+        body = re.sub(r"(?:[=!]= *|case )OP_\w+", "", body)
+        self.defined.setdefault(name, []).append(path)
+        self.words[name, path] = set(re.findall(r"\w+", body))
+
+    def ops(self, name):
+        """op -> how many calls away its name stands."""
+        todo, seen, ops = [(name, "", 0)], set(), {}
+        for name, path, depth in todo:
+            places = self.defined.get(name, [])
+            place = path if path in places else places[0] if places else None
+            if place is None or (name, place) in seen:
+                continue
+            seen.add((name, place))
+            for word in self.words[name, place]:
+                if word.startswith("OP_"):
+                    ops.setdefault(word[3:], depth)
+                elif word in self.defined and (
+                        path == "" or not place.startswith("src/ir/")):
+                    todo.append((word, place, depth + 1))
+        return ops
+
+
+def table_rows(path, macro):
+    """The rows of a .def file as lists of their arguments, texts unquoted."""
+    for line in read(path).splitlines():
+        if line.startswith(macro + "("):
+            args = re.findall(r'"((?:[^"\\]|\\.)*)"|([^,"\s()]+)', line[
+                len(macro) + 1:line.rindex(")")])
+            yield [text or word for text, word in args]
+
+
+def op_names():
+    return re.findall(r"^OP\((\w+),\s*(\w+)", read("src/ir/ops.def"), re.M)
+
+
+def lowerings():
+    """(frontend, operator, row) of every table, and which ops each makes."""
+    reach, names = Reach(), {op for op, _ in op_names()}
+    rows = []
+    for path in sources("src/front", ".def"):
+        for macro in ("ONNX", "ATEN"):
+            for row in table_rows(path, macro):
+                lower = next((w for w in row[1:] if w in reach.defined), None)
+                direct = {w[3:]: 0 for w in row if w.startswith("OP_")}
+                ops = direct or (reach.ops(lower) if lower else {})
+                rows.append((macro, row[0], row, set(direct) & names,
+                             {o: ops[o] for o in ops if o in names}))
+    return rows
+
+
+def nearest(ops, more):
+    for op, depth in more.items():
+        ops[op] = min(depth, ops.get(op, depth))
+
+
+def near(ops):
+    """Those that the lowering names, or what it calls directly: further ones
+    belong to special cases and to computing sizes."""
+    far = max(1, min(ops.values(), default=0))
+    return sorted((op for op in ops if ops[op] <= far),
+                  key=lambda op: (ops[op], op))
+
+
+def shown(ops):
+    plain = near(ops)
+    cell = " ".join(f"`{n}`" for n in plain[:WIDE])
+    return cell + (f" and {len(plain) - WIDE} more" if len(plain) > WIDE
+                   else "")
+
+
+def types_of_ops():
+    """op -> one text per operand, from tests/op_types.txt."""
+    out = {}
+    for line in read("tests/op_types.txt").splitlines():
+        op, _, sets = line.partition(":")
+        if not op.startswith("#"):
+            out[op] = [", ".join(CLASSES.get(w, f"`{w}`") for w in one.split())
+                       for one in sets.split(";")]
+    return out
+
+
+def type_cell(types):
+    """The operands' types, equal neighbours as one."""
+    cells = [t for i, t in enumerate(types) if i == 0 or t != types[i - 1]]
+    return "; ".join(c for c in cells if c != "`-`")
+
+
+def opsets(first, last):
+    return f"{first}+" if last in ("0", 0) else \
+        f"{first}-{last}" if first != last else str(first)
+
+
+def support_onnx():
+    groups = {}
+    for macro, name, row, direct, ops in lowerings():
+        if macro == "ONNX":
+            groups.setdefault(name, []).append((row, direct, ops))
+    types, rows = types_of_ops(), []
+    for name, found in sorted(groups.items(), key=lambda g: (
+            "." in g[0], g[0])):
+        domain, _, op = name.rpartition(".")
+        ops = {}
+        for f in found:
+            nearest(ops, f[2])
+        one = set().union(*(f[1] for f in found)) or set(near(ops))
+        rows.append([f"`{op}`", domain or "ai.onnx",
+                     ", ".join(opsets(f[0][1], f[0][2]) for f in found),
+                     shown(ops),
+                     type_cell(types.get(*one, [])) if len(one) == 1 else
+                     "of its ops"])
+    return f"\n{len(rows)} operators.\n\n" + table(
+        ["operator", "domain", "opsets", "becomes", "types"], rows) + "\n"
+
+
+def support_aten():
+    groups, overloads = {}, 0
+    for macro, name, _, _, ops in lowerings():
+        if macro != "ATEN":
+            continue
+        base, _, overload = name.partition(".")
+        group = groups.setdefault(base, ([], {}))
+        group[0].append(overload or "default")
+        nearest(group[1], ops)
+        overloads += 1
+    rows = [[f"`{base}`", ", ".join(names), shown(ops)]
+            for base, (names, ops) in sorted(groups.items())]
+    return (f"\n{overloads} overloads of {len(rows)} operators; an in-place "
+            "twin (`relu_`) needs no row.\n\n") + table(
+                ["operator", "overloads", "becomes"], rows) + "\n"
+
+
+def support_ops():
+    by = {"ONNX": set(), "ATEN": set()}
+    for macro, _, _, _, ops in lowerings():
+        by[macro] |= set(ops)
+    # What the importers make themselves, whatever the operator.
+    for prefix, macro in (("onnx", "ONNX"), ("pt2", "ATEN"), ("front", "")):
+        for path in sources("src/front"):
+            if os.path.basename(path).startswith(prefix):
+                words = set(re.findall(r"\bOP_(\w+)", read(path)))
+                words |= {"weight"} if "op_weight(" in read(path) else set()
+                for one in by if not macro else (macro,):
+                    by[one] |= words
+    types, rows = types_of_ops(), []
+    for op, family in op_names():
+        fronts = [text for macro, text in (("ONNX", "ONNX"), ("ATEN", "PT2"))
+                  if op in by[macro]]
+        rows.append([f"`{op}`", family, type_cell(types.get(op, [])),
+                     ", ".join(fronts)])
+    return "\n" + table(["op", "family", "types", "from"], rows) + "\n"
+
+
+def support_counts():
+    numbers, suites = {}, []
+    for line in read("tests/conformance_counts.txt").splitlines():
+        if line.startswith("#"):
+            continue
+        name, suite, tests, passing = line.split()
+        numbers[name, suite] = f"{passing} of {tests}"
+        if suite not in suites:
+            suites.append(suite)
+    rows = [[suite] + [numbers.get((s, suite), "") for s in SETS]
+            for suite in sorted(suites)]
+    return "\n" + table(["suite"] + list(SETS.values()), rows) + "\n"
 
 
 def support():
@@ -134,9 +349,9 @@ def support():
                         for n in names})
         heads = sorted({re.match(r"[a-z0-9]+(?:_[a-z]+)?", n).group(0)
                         for n in plain})
-        shown = plain if len(plain) <= 12 else [h + "…" for h in heads]
+        names_of = plain if len(plain) <= 12 else [h + "…" for h in heads]
         rows.append([reason, str(len(names)),
-                     " ".join(f"`{n}`" for n in shown)])
+                     " ".join(f"`{n}`" for n in names_of)])
     return "\n" + table(["reason", "tests", "which"], rows) + "\n"
 
 
@@ -147,6 +362,10 @@ GENERATORS = {
     "options": ("docs/options.md", True, options),
     "ops": ("docs/ir.md", False, ops),
     "support": ("docs/support.md", False, support),
+    "counts": ("docs/support.md", False, support_counts),
+    "onnx": ("docs/support.md", False, support_onnx),
+    "aten": ("docs/support.md", False, support_aten),
+    "types": ("docs/support.md", False, support_ops),
 }
 
 

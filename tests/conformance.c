@@ -7,16 +7,19 @@
  * runner. scripts/onnx_conformance finds or unpacks the folders.
  *
  *     conformance [--bless] [--light] [--all] [--seconds N] [--only TEXT]
- *                 LIST FOLDER...
+ *                 [--counts FILE] LIST [SET=]FOLDER...
  *
  *   LIST      the expected failures: "## REASON" and below it one name a line,
  *             SUITE/TEST, or where sets of several ages disagree
- *             SUITE/TEST@OPSET, SUITE/TEST@xDIGEST-OF-THE-MODEL. A listed test that passes fails. Names that no folder
- *             has are ignored.
+ *             SUITE/TEST@OPSET, SUITE/TEST@xDIGEST-OF-THE-MODEL. A listed test
+ *             that passes fails. Names that no folder has are ignored.
  *   --bless   rewrites LIST; known names keep their reason
  *   --light   also the big models of folder light
  *   --all     prints the listed failures too
  *   --seconds tests that begin later are skipped
+ *   --counts  "SET SUITE TESTS PASSING" for the named sets: what docs/support.md
+ *             says. As the list is exact, those not on it pass. Another number
+ *             fails; --bless rewrites the file
  */
 #include <inttypes.h>
 #include <math.h>
@@ -33,6 +36,7 @@
 /* One test; name and reason live in the arena. */
 typedef struct test {
     char *name, *path;
+    const char *set; /* "" when its folder has none */
     int64_t opset;
     char digest[16]; /* "x" and the first digits of the model's */
     bool light, ran, ok;
@@ -49,7 +53,8 @@ typedef struct suite {
     size_t n, cap;
     known *list;
     size_t n_list, cap_list;
-    const char *only, *list_path;
+    const char *only, *list_path, *counts_path;
+    const char *set; /* of the folder that is walked */
     bool bless, light, all;
     uint64_t deadline; /* 0 = none */
     unsigned passed, failed, skipped, expected;
@@ -344,6 +349,7 @@ static hull_status add_test(void *user, const char *path, const file_id *id)
     s->tests[s->n] = (test){
         .name = arena_strndup(&s->a, path + slash, end - slash),
         .path = arena_strndup(&s->a, path, p.n),
+        .set = s->set,
         .light = light,
     };
     if (s->tests[s->n].name == NULL || s->tests[s->n].path == NULL)
@@ -506,6 +512,108 @@ static hull_status write_list(suite *s)
     return st;
 }
 
+/* ---- the numbers --------------------------------------------------------- */
+
+static bool same_group(const test *a, const test *b)
+{
+    str rest, x = str_split(str_of(a->name), '/', &rest);
+    str y = str_split(str_of(b->name), '/', &rest);
+
+    return strcmp(a->set, b->set) == 0 && str_eq(x, y);
+}
+
+/* A line for every set and suite; the tests are sorted by name, so a suite's
+ * are together. */
+static void put_counts(buf *b, suite *s)
+{
+    buf_puts(b, "# Tests of ONNX's sets and how many of them pass; written by "
+                "tests/conformance.c.\n");
+    for (size_t i = 0; i < s->n; i++) {
+        unsigned tests = 0, passing = 0;
+        str rest, name = str_split(str_of(s->tests[i].name), '/', &rest);
+        bool first = s->tests[i].set[0] != 0;
+
+        for (size_t k = 0; first && k < i; k++)
+            first = !same_group(&s->tests[k], &s->tests[i]);
+        for (size_t k = i; first && k < s->n; k++) {
+            if (!same_group(&s->tests[k], &s->tests[i]))
+                continue;
+            tests++;
+            passing += find_known(s, &s->tests[k]) == NULL;
+        }
+        if (first)
+            buf_printf(b, "%s %.*s %u %u\n", s->tests[i].set, STR_ARG(name),
+                       tests, passing);
+    }
+}
+
+static bool has_line(str text, str line)
+{
+    while (text.n > 0)
+        if (str_eq(str_split(text, '\n', &text), line))
+            return true;
+    return false;
+}
+
+static bool is_counted(const suite *s, str set)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (str_is(set, s->tests[i].set))
+            return true;
+    return false;
+}
+
+/* Every line of b is in the file; --bless: the file is b, and what it says of
+ * sets that were not here. */
+static hull_status settle_counts(suite *s, buf *b)
+{
+    char *p = NULL;
+    size_t n = 0;
+    str was, line, rest;
+    hull_status st = file_read_all(&p, &n, s->counts_path, SIZE_MAX / 4);
+
+    if (st != HULL_OK && !s->bless)
+        return st;
+    was = (str){p != NULL ? p : "", n};
+    if (s->bless) {
+        while (was.n > 0) {
+            line = str_split(was, '\n', &was);
+            if (line.n > 0 && line.p[0] != '#' &&
+                !is_counted(s, str_split(line, ' ', &rest)))
+                buf_printf(b, "%.*s\n", STR_ARG(line));
+        }
+        mem_free(p);
+        TRY(buf_status(b));
+        return file_write_atomic(s->counts_path, &(file_part){b->p, b->n}, 1);
+    }
+    for (str all = {b->p, b->n}; all.n > 0;) {
+        line = str_split(all, '\n', &all);
+        if (has_line(was, line))
+            continue;
+        printf("FAIL %s lacks '%.*s'\n", path_base(s->counts_path),
+               STR_ARG(line));
+        s->failed++;
+    }
+    mem_free(p);
+    return HULL_OK;
+}
+
+static hull_status check_counts(suite *s)
+{
+    buf b;
+    hull_status st;
+
+    if (s->counts_path == NULL)
+        return HULL_OK;
+    buf_init(&b, 1 << 16);
+    put_counts(&b, s);
+    st = buf_status(&b);
+    if (st == HULL_OK)
+        st = settle_counts(s, &b);
+    buf_fini(&b);
+    return st;
+}
+
 /* ---- all of them --------------------------------------------------------- */
 
 static void judge(suite *s, const test *t)
@@ -556,6 +664,8 @@ static hull_status run_suite(suite *s, int argc, char **argv)
             s->all = true;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             s->only = argv[++i];
+        else if (strcmp(argv[i], "--counts") == 0 && i + 1 < argc)
+            s->counts_path = argv[++i];
         else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc &&
                  str_to_i64(&seconds, str_of(argv[i + 1])))
             i++;
@@ -568,16 +678,23 @@ static hull_status run_suite(suite *s, int argc, char **argv)
     if (seconds > 0)
         s->deadline = time_ns() + (uint64_t)seconds * UINT64_C(1000000000);
     TRY(read_list(s));
-    for (; i < argc; i++)
-        TRY(dir_walk(argv[i], add_test, s));
+    for (; i < argc; i++) {
+        str folder, set = str_split(str_of(argv[i]), '=', &folder);
+
+        s->set = folder.n > 0 ? arena_strndup(&s->a, set.p, set.n) : "";
+        if (s->set == NULL)
+            return fail_oom(set.n);
+        TRY(dir_walk(folder.n > 0 ? folder.p : argv[i], add_test, s));
+    }
     if (s->n == 0)
         return fail(HULL_ENOTFOUND, "no model.onnx in the folders");
     qsort(s->tests, s->n, sizeof *s->tests, by_name);
     run_all(s);
-    if (!s->bless)
-        return HULL_OK;
-    TRY(renew_list(s));
-    return write_list(s);
+    if (s->bless) {
+        TRY(renew_list(s));
+        TRY(write_list(s));
+    }
+    return check_counts(s);
 }
 
 int main(int argc, char **argv)
