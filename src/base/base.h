@@ -461,6 +461,9 @@ void pool_free(pool *p);
 typedef hull_status pool_fn(void *user, size_t i);
 hull_status pool_for(pool *p, size_t n, pool_fn *fn, void *user) MUST_CHECK;
 
+/* Threads that may work on a loop, the caller's with them; 1 for NULL. */
+uint32_t pool_threads(const pool *p);
+
 /* Monotonic time in nanoseconds. */
 uint64_t time_ns(void);
 

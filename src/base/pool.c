@@ -8,6 +8,11 @@
  * Items are taken in rising order from a counter. When item i fails no new
  * item is taken, but all items below i have been taken before and run to
  * their end: the lowest failing item is therefore the same in every run.
+ *
+ * A loop of a kernel takes some ten microseconds, a wake-up through the system
+ * as long. So a worker that has no loop looks for the next one for a while
+ * before it sleeps, and the caller looks for the last worker likewise. One word
+ * says it all: the number of the loop, whether it is open, who is inside.
  */
 #include "base/base.h"
 
@@ -18,6 +23,11 @@
 #include <unistd.h>
 
 #define MAX_THREADS 1024
+#define LOOKS 4000 /* before a thread sleeps: about 20 to 60 microseconds */
+
+/* state: loop number << 32 | OPEN | workers inside */
+#define OPEN ((uint64_t)1 << 31)
+#define INSIDE (OPEN - 1)
 
 struct pool {
     uint32_t n_threads; /* with the caller */
@@ -25,12 +35,12 @@ struct pool {
     pthread_t *workers;
     uint32_t n_workers;
 
-    pthread_mutex_t lock;
+    _Atomic uint64_t state;
+    atomic_bool busy, quit;
+    pthread_mutex_t lock;  /* for sleeping, and the failure */
     pthread_cond_t wake, idle;
-    /* Under the lock: */
-    bool busy, open, quit; /* open: workers may join the loop */
-    uint64_t turn;         /* counts loops */
-    uint32_t joined;       /* workers inside the loop */
+    _Atomic uint32_t asleep; /* workers that wait for `wake` */
+    atomic_bool waiting;     /* the caller waits for `idle` */
     size_t failed_at;      /* lowest failing item, SIZE_MAX when none */
     error_record failure;
     /* Fixed while the loop is open: */
@@ -42,6 +52,13 @@ struct pool {
 };
 
 static _Thread_local bool inside; /* this thread runs an item of some loop */
+
+static void look_again(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 
 static void remember_failure(pool *p, size_t i, hull_status st)
 {
@@ -71,26 +88,63 @@ static void work(pool *p)
     inside = false;
 }
 
+/* Enters the open loop after number `seen`; false when there is none. */
+static bool join_loop(pool *p, uint64_t *seen)
+{
+    uint64_t now = atomic_load(&p->state);
+
+    while ((now & OPEN) != 0 && now >> 32 != *seen)
+        if (atomic_compare_exchange_weak(&p->state, &now, now + 1)) {
+            *seen = now >> 32;
+            return true;
+        }
+    return false;
+}
+
+static void leave_loop(pool *p)
+{
+    uint64_t before = atomic_fetch_sub(&p->state, 1);
+
+    if ((before & INSIDE) != 1 || !atomic_load(&p->waiting))
+        return;
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_signal(&p->idle);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Until there is a loop, or the pool ends: false. */
+static bool wait_for_loop(pool *p, uint64_t *seen)
+{
+    for (int i = 0; i < LOOKS; i++) {
+        if (join_loop(p, seen))
+            return true;
+        if (atomic_load(&p->quit))
+            return false;
+        look_again();
+    }
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->asleep, 1);
+    for (;;) {
+        bool joined = join_loop(p, seen);
+
+        if (joined || atomic_load(&p->quit)) {
+            atomic_fetch_sub(&p->asleep, 1);
+            pthread_mutex_unlock(&p->lock);
+            return joined;
+        }
+        pthread_cond_wait(&p->wake, &p->lock);
+    }
+}
+
 static void *worker_main(void *arg)
 {
     pool *p = arg;
     uint64_t seen = 0;
 
-    pthread_mutex_lock(&p->lock);
-    for (;;) {
-        while (!p->quit && (p->turn == seen || !p->open))
-            pthread_cond_wait(&p->wake, &p->lock);
-        if (p->quit)
-            break;
-        seen = p->turn;
-        p->joined++;
-        pthread_mutex_unlock(&p->lock);
+    while (wait_for_loop(p, &seen)) {
         work(p);
-        pthread_mutex_lock(&p->lock);
-        if (--p->joined == 0)
-            pthread_cond_signal(&p->idle);
+        leave_loop(p);
     }
-    pthread_mutex_unlock(&p->lock);
     return NULL;
 }
 
@@ -158,8 +212,8 @@ void pool_free(pool *p)
     if (p == NULL)
         return;
     if (p->pid == getpid()) {
+        atomic_store(&p->quit, true);
         pthread_mutex_lock(&p->lock);
-        p->quit = true;
         pthread_cond_broadcast(&p->wake);
         pthread_mutex_unlock(&p->lock);
         for (i = 0; i < p->n_workers; i++)
@@ -189,24 +243,26 @@ static hull_status run_here(size_t n, pool_fn *fn, void *user)
 /* Takes the pool for a loop; false when another thread's loop has it. */
 static bool open_loop(pool *p, size_t n, pool_fn *fn, void *user)
 {
-    bool mine;
+    uint64_t number;
 
-    pthread_mutex_lock(&p->lock);
-    mine = !p->busy;
-    if (mine) {
-        p->busy = true;
-        p->open = true;
-        p->turn++;
-        p->failed_at = SIZE_MAX;
-        p->fn = fn;
-        p->user = user;
-        p->n = n;
-        atomic_store(&p->next, 0);
-        atomic_store(&p->stop, false);
+    if (atomic_exchange(&p->busy, true))
+        return false;
+    number = (atomic_load(&p->state) >> 32) + 1;
+    if (number > UINT32_MAX)
+        number = 1; /* 0 is what a new worker has seen */
+    p->failed_at = SIZE_MAX;
+    p->fn = fn;
+    p->user = user;
+    p->n = n;
+    atomic_store(&p->next, 0);
+    atomic_store(&p->stop, false);
+    atomic_store(&p->state, number << 32 | OPEN);
+    if (atomic_load(&p->asleep) > 0) {
+        pthread_mutex_lock(&p->lock);
         pthread_cond_broadcast(&p->wake);
+        pthread_mutex_unlock(&p->lock);
     }
-    pthread_mutex_unlock(&p->lock);
-    return mine;
+    return true;
 }
 
 /* Waits for the workers that joined; those that woke late do not any more. */
@@ -214,15 +270,26 @@ static hull_status close_loop(pool *p)
 {
     hull_status st = HULL_OK;
 
-    pthread_mutex_lock(&p->lock);
-    p->open = false;
-    while (p->joined > 0)
-        pthread_cond_wait(&p->idle, &p->lock);
+    atomic_fetch_and(&p->state, ~OPEN);
+    for (int i = 0; i < LOOKS && (atomic_load(&p->state) & INSIDE) != 0; i++)
+        look_again();
+    if ((atomic_load(&p->state) & INSIDE) != 0) {
+        pthread_mutex_lock(&p->lock);
+        atomic_store(&p->waiting, true);
+        while ((atomic_load(&p->state) & INSIDE) != 0)
+            pthread_cond_wait(&p->idle, &p->lock);
+        atomic_store(&p->waiting, false);
+        pthread_mutex_unlock(&p->lock);
+    }
     if (p->failed_at != SIZE_MAX)
         st = error_put(&p->failure);
-    p->busy = false;
-    pthread_mutex_unlock(&p->lock);
+    atomic_store(&p->busy, false);
     return st;
+}
+
+uint32_t pool_threads(const pool *p)
+{
+    return p != NULL ? p->n_workers + 1 : 1;
 }
 
 hull_status pool_for(pool *p, size_t n, pool_fn *fn, void *user)
