@@ -197,13 +197,31 @@ static hull_status run_and_compare(hull_session *s, const tensors *in,
     return HULL_OK;
 }
 
-static hull_status run_set(hull_session *s, const char *dir)
+typedef hull_status info_fn(const hull_module *m, size_t i,
+                            hull_tensor_info *out);
+
+/* Sets made with onnx 1.12 and before store bf16 as u16, since numpy has no
+ * such type. The bits are the same. */
+static void as_declared(tensors *x, const hull_module *m, info_fn *info_of)
+{
+    hull_tensor_info info;
+
+    for (size_t i = 0; i < x->n; i++)
+        if (x->t[i].dtype == HULL_U16 && info_of(m, i, &info) == HULL_OK &&
+            info.dtype == HULL_BF16)
+            x->t[i].dtype = HULL_BF16;
+}
+
+static hull_status run_set(hull_session *s, const hull_module *m,
+                           const char *dir)
 {
     tensors in = {.n = 0}, want = {.n = 0};
     hull_status st;
 
     TRY_OUT(add_files(&in, dir, "input"));
     TRY_OUT(add_files(&want, dir, "output"));
+    as_declared(&in, m, hull_module_input);
+    as_declared(&want, m, hull_module_output);
     TRY_OUT(run_and_compare(s, &in, &want));
 out:
     tensors_free(&in);
@@ -283,7 +301,7 @@ static hull_status run_test(const test *t)
                 TRY_OUT(fail(HULL_ENOTFOUND, "no %s", dir));
             break;
         }
-        TRY_OUT(run_set(s, dir));
+        TRY_OUT(run_set(s, m, dir));
     }
 out:
     hull_session_free(s);

@@ -76,7 +76,7 @@ onnx_lower_fn onnx_attention, onnx_flex_attention, onnx_rotary;
 onnx_lower_fn onnx_nll_loss, onnx_softmax_loss;
 
 /* onnx_scan.c */
-onnx_lower_fn onnx_scan, onnx_linear_attention, onnx_causal_conv;
+onnx_lower_fn onnx_scan, onnx_scan_old, onnx_linear_attention, onnx_causal_conv;
 
 /* onnx_deform.c */
 onnx_lower_fn onnx_deform_conv;

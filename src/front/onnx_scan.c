@@ -78,6 +78,113 @@ hull_status onnx_scan(onnx_call *c)
     return lower_scan_add(c->f, &s, c->out);
 }
 
+/* ---- Scan of opset 8 ------------------------------------------------------
+ * A batch: the first axis of every operand and result, the second one is
+ * scanned. Each sequence may be shorter than the axis; then the states stand
+ * still and the results are 0. It is a scan over the batch whose step is a
+ * scan; that one's last slice is the number of the step. */
+
+typedef struct batch_scan {
+    onnx_call *c;
+    uint32_t n_states, n_slices, n_results;
+    int64_t *back;
+    val length;                /* of this sequence; 0: the whole axis */
+} batch_scan;
+
+/* What a step makes, where it is one of the sequence's. */
+static hull_status short_step(front *f, void *user, const val *in, val *out)
+{
+    const batch_scan *b = user;
+    uint32_t n = b->n_states + b->n_slices;
+
+    TRY(onnx_subgraph(b->c, "body", in, n, out, b->n_states + b->n_results));
+    if (!b->length)
+        return HULL_OK;
+    val runs = op_binary(f->g, OP_lt, in[n],
+                         op_cast(f->g, b->length, HULL_I64));
+    for (uint32_t k = 0; k < b->n_states + b->n_results; k++) {
+        const type *t = graph_type(f->g, out[k]);
+        val rest = k < b->n_states ? in[k]
+                   : t             ? op_scalar(f->g, t->dtype, 0.0)
+                                   : 0;
+
+        out[k] = op_where(f->g, runs, out[k], rest);
+    }
+    return ir_status(f->m);
+}
+
+/* The sequence from its last element on, `count` being 0, 1, ..; without a
+ * length the scan itself goes backwards. */
+static val turned(front *f, const batch_scan *b, val x, val count)
+{
+    val n = op_cast(f->g, b->length, HULL_I64);
+    val last = op_binary(f->g, OP_sub, n, op_scalar_i64(f->g, HULL_I64, 1));
+    val at = op_where(f->g, op_binary(f->g, OP_lt, count, n),
+                      op_binary(f->g, OP_sub, last, count), count);
+    node *g = node_new(f->g, OP_gather);
+
+    node_input(f->g, g, x);
+    node_input(f->g, g, at);
+    return node_add(f->g, g);
+}
+
+static hull_status batch_step(front *f, void *user, const val *in, val *out)
+{
+    batch_scan *b = user;
+    const val *rest = in + b->n_states;
+    val *whole = arena_array(&f->a, b->n_slices + 1, sizeof *whole);
+    const type *t = graph_type(f->g, rest[0]);
+
+    if (!whole)
+        return fail_oom((b->n_slices + 1) * sizeof *whole);
+    if (!t || t->rank == 0)
+        return fail(HULL_ESHAPE, "a scanned input has rank 1, want 2 or more");
+    node *n = node_new(f->g, OP_iota);
+    node_dims(f->g, n, "shape", t->dims, 1);
+    whole[b->n_slices] = node_add(f->g, n);
+    b->length = onnx_in(b->c, 0) ? rest[b->n_slices] : 0;
+    for (uint32_t k = 0; k < b->n_slices; k++)
+        whole[k] = b->length && b->back[k]
+                       ? turned(f, b, rest[k], whole[b->n_slices])
+                       : rest[k];
+    lower_scan s = {.n_states = b->n_states, .n_slices = b->n_slices + 1,
+                    .n_results = b->n_results, .states = in, .whole = whole,
+                    .back = b->length ? NULL : b->back, .step = short_step,
+                    .user = b};
+    return lower_scan_add(f, &s, out);
+}
+
+hull_status onnx_scan_old(onnx_call *c)
+{
+    int64_t slices = onnx_int(c, "num_scan_inputs", 0);
+    uint32_t n = c->n_in > 0 ? c->n_in - 1 : 0;
+    val *whole = arena_array(&c->f->a, n + 1, sizeof *whole);
+    batch_scan b = {.c = c};
+
+    if (!whole)
+        return fail_oom(n * sizeof *whole);
+    if (slices < 1 || slices > n || n - slices > c->n_out)
+        return fail(HULL_EFORMAT, "num_scan_inputs is %" PRId64 " of %" PRIu32
+                    " inputs and %" PRIu32 " outputs", slices, n, c->n_out);
+    b.n_slices = (uint32_t)slices;
+    b.n_states = n - b.n_slices;
+    b.n_results = c->n_out - b.n_states;
+    TRY(list(c, "directions", b.n_slices, &b.back)); /* one more, of count */
+    for (uint32_t k = 0; k < n; k++) {
+        const type *t = onnx_type(c, c->in[k + 1]);
+
+        whole[k] = c->in[k + 1];
+        if (!t || t->rank == 0)
+            return fail(HULL_EFORMAT, "input %" PRIu32 " is missing or has no "
+                        "batch axis", k + 1);
+    }
+    if (onnx_in(c, 0))
+        whole[n++] = c->in[0];
+    lower_scan s = {.n_slices = n, .n_results = c->n_out, .whole = whole,
+                    .step = batch_step, .user = &b};
+    return lower_scan_add(c->f, &s, c->out);
+}
+
 /* ---- LinearAttention ----------------------------------------------------- */
 
 /* How a step changes the state S [b,h,dk,dv] with k [b,h,1,dk], v [b,h,1,dv]:

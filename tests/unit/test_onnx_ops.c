@@ -158,6 +158,39 @@ static void test_recurrent(void **state)
     must_refuse(&m, HULL_EFORMAT, "clip is -1");
 }
 
+/* Sums from the last element of each sequence on; the second has one. */
+static void test_scan_of_batches(void **state)
+{
+    static const int64_t dims[3] = {2, 3, 1}, first[2] = {2, 1}, one[1] = {1};
+    static const int64_t lengths[2] = {3, 1};
+    const float zeros[2] = {0, 0};
+    buf a = new_buf(), g = new_buf();
+
+    (void)state;
+    maker m = model_of(8, dims, 3);
+    store_f32(&m, "start", first, 2, zeros);
+    put_i64s(&m.graph, "lengths", lengths, 2);
+    put_node(&g, "Add", "s v", "t", NULL);
+    put_node(&g, "Identity", "t", "u", NULL);
+    put_value(&g, 11, "s", 1, one, 1);
+    put_value(&g, 11, "v", 1, one, 1);
+    put_value(&g, 12, "t", 1, one, 1);
+    put_value(&g, 12, "u", 1, one, 1);
+    attr_graph_put(&a, "body", &g);
+    attr_int_put(&a, "num_scan_inputs", 1);
+    attr_ints_put(&a, "directions", one, 1);
+    put_node(&m.graph, "Scan", "lengths start x", "last y", &a);
+    check_run(&m, f32_input(data_6, 3, dims), 3, dims,
+              (const float[]){3, 5, 6, 4, 0, 0});
+    a = new_buf();
+    g = new_buf();
+    m = model_of(8, dims, 3);
+    attr_graph_put(&a, "body", &g);
+    attr_int_put(&a, "num_scan_inputs", 2);
+    put_node(&m.graph, "Scan", "- x", "y", &a);
+    must_refuse(&m, HULL_EFORMAT, "num_scan_inputs is 2");
+}
+
 /* ---- first opsets -------------------------------------------------------- */
 
 static const int64_t dims_2x2[2] = {2, 2};
@@ -539,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_einsum),
         cmocka_unit_test(test_einsum_refused),
         cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_scan_of_batches),
         cmocka_unit_test(test_first_opsets),
         cmocka_unit_test(test_lp_pools),
         cmocka_unit_test(test_max_unpool),
