@@ -8,7 +8,7 @@
 set -eu
 
 build="gcc make cmake ninja-build pkg-config libc6-dev libjansson-dev
-libsodium-dev libxxhash-dev libzstd-dev zlib1g-dev"
+libpcre2-dev libsodium-dev libxxhash-dev libzstd-dev zlib1g-dev"
 test="g++ binutils python3 clang libclang-rt-14-dev libcmocka-dev libzip-dev
 libonnx-dev libonnx-testdata libprotobuf-c-dev protobuf-c-compiler zstd"
 

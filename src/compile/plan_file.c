@@ -444,6 +444,9 @@ static hull_status read_hole(plan_reader *r, plan_hole *h, json_t *row)
     TRY(want_str(&h->name, r->p, row, "name"));
     TRY(want_str(&h->reason, r->p, row, "reason"));
     TRY(json_want_dtype(&h->dtype, row, "dtype", MODULE_WHAT));
+    if (h->dtype == HULL_STRING)
+        return fail(HULL_EFORMAT, "hole '%.*s' holds strings",
+                    STR_ARG(h->name));
     TRY(json_want_shape(h->shape, &h->rank, row, "shape", MODULE_WHAT));
     for (uint32_t i = 0; i < h->rank; i++)
         fits = fits && mul_u64(&numel, numel, (uint64_t)h->shape[i]);

@@ -255,9 +255,10 @@ static hull_status check_prepare(const graph *g)
         const type *t = &g->values[v]->type;
 
         if (g->values[v]->alias == 0 && t->kind != TYPE_NONE &&
-            (t->kind != TYPE_TENSOR || !type_is_static(g->m, t)))
-            return fail(HULL_EFORMAT,
-                        "value %u of prepare is no tensor of a fixed shape", v);
+            (t->kind != TYPE_TENSOR || t->dtype == HULL_STRING ||
+             !type_is_static(g->m, t)))
+            return fail(HULL_EFORMAT, "value %u of prepare is no tensor of "
+                        "numbers of a fixed shape", v);
     }
     for (const node *n = graph_first(g); n != NULL; n = graph_next(g, n))
         if ((op_get(n->op)->traits & OP_PURE) == 0)

@@ -407,6 +407,8 @@ void node_ints(graph *g, node *n, const char *attr, const int64_t *p,
                uint32_t count);
 void node_floats(graph *g, node *n, const char *attr, const double *p,
                  uint32_t count);
+void node_strs(graph *g, node *n, const char *attr, const str *p,
+               uint32_t count);
 void node_dims(graph *g, node *n, const char *attr, const dim *p,
                uint32_t count);
 void node_literal(graph *g, node *n, const char *attr, hull_dtype dt,

@@ -226,6 +226,26 @@ void node_floats(graph *g, node *n, const char *name, const double *p,
     a->u.floats.n = a->u.floats.p == NULL ? 0 : count;
 }
 
+void node_strs(graph *g, node *n, const char *name, const str *p,
+               uint32_t count)
+{
+    attr *a = slot(g, n, name, ATTR_STRS);
+    str *s;
+
+    if (a == NULL)
+        return;
+    s = arena_array(&g->m->a, count, sizeof(*s));
+    if (s == NULL) {
+        ignore(ir_oom(g->m, count * sizeof(*s))); /* sticky in the ir */
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        s[i] = ir_str(g->m, p[i]);
+    *a = (attr){ .set = true };
+    a->u.strs.p = s;
+    a->u.strs.n = count;
+}
+
 void node_dims(graph *g, node *n, const char *name, const dim *p,
                uint32_t count)
 {

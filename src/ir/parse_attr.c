@@ -196,21 +196,6 @@ static hull_status parse_items(lexer *x, attr_kind kind, items *l)
     return lex_skip(x, ']');
 }
 
-static void set_strs(graph *g, attr *a, const items *l)
-{
-    str *s = arena_array(&g->m->a, l->n, sizeof(*s));
-
-    if (s == NULL) {
-        ignore(ir_oom(g->m, l->n * sizeof(*s))); /* sticky in the ir */
-        return;
-    }
-    for (size_t i = 0; i < l->n; i++)
-        s[i] = ir_str(g->m, ((const str *)l->p)[i]);
-    *a = (attr){ .set = true };
-    a->u.strs.p = s;
-    a->u.strs.n = (uint32_t)l->n;
-}
-
 static hull_status parse_list(parser *p, node *n, const char *name,
                               attr_kind kind)
 {
@@ -225,7 +210,7 @@ static hull_status parse_list(parser *p, node *n, const char *name,
     else if (st == HULL_OK && kind == ATTR_DIMS)
         node_dims(p->g, n, name, l.p, count);
     else if (st == HULL_OK)
-        set_strs(p->g, &n->attrs[attr_index(n->op, str_of(name))], &l);
+        node_strs(p->g, n, name, l.p, count);
     mem_free(l.p);
     return st;
 }

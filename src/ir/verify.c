@@ -335,6 +335,9 @@ static void check_state(checker *c, const graph_state *s, taken *t)
     check_unique(c, s, t);
     a = graph_type(g, g->body->params[s->param]);
     b = graph_type(g, g->body->results[s->result]);
+    if (a->kind != TYPE_TENSOR || a->dtype == HULL_STRING)
+        problem(c, "state \"%.*s\" is no tensor of numbers",
+                STR_ARG(s->initial));
     if (type_agrees(g->m, a, b))
         return;
     problem(c, "state \"%.*s\" has type ", STR_ARG(s->initial));

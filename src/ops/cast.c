@@ -6,12 +6,14 @@
  * NaN as 0, anything but 0 is true. `saturate`
  * concerns 8-bit floats and less: the largest value instead of NaN or infinity.
  * bitcast gives the same bytes another type, with an axis more or less where
- * the widths differ.
+ * the widths differ. text_number.c has strings.
  */
-#include "ops/family.h"
+#include "ops/text.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "ops/family.h"
 
 /* [..] of a wider type is [.., ratio] of a narrower one, and back. */
 static hull_status bitcast_infer(graph *g, node *n, const type *t,
@@ -99,12 +101,13 @@ hull_status cast_eval(eval_ctx *cx, const node *n, const tensor *in,
                      ? narrow_max(out->dtype)
                      : 0;
 
-    (void)cx;
     if (in[0].dtype == out->dtype || n->op == OP_bitcast) {
         if (numel > 0)
             memcpy(out->data, in[0].data, tensor_bytes(out));
         return HULL_OK;
     }
+    if (in[0].dtype == HULL_STRING || out->dtype == HULL_STRING)
+        return text_cast(cx, n, &in[0], out);
     for (uint64_t i = 0; i < numel; i++)
         cast_element(&in[0], out, i, max);
     return HULL_OK;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * compare.c - eq ne lt le gt ge: floats in double, integers exactly.
+ * compare.c - eq ne lt le gt ge: floats in double, integers exactly; eq and
+ * ne of strings, byte by byte.
  */
 #include "ops/family.h"
+
+#include <string.h>
 
 hull_status compare_infer(graph *g, node *n)
 {
@@ -14,7 +17,8 @@ hull_status compare_infer(graph *g, node *n)
     TRY(infer_tensor(&a, g, n, 0));
     TRY(infer_tensor(&b, g, n, 1));
     TRY(infer_same(n, a, b));
-    TRY(infer_want(n, a, WANT_REAL));
+    if (a->dtype != HULL_STRING) /* of which only eq and ne get any */
+        TRY(infer_want(n, a, WANT_REAL));
     TRY(infer_broadcast(g, n, a, b, dims, &rank));
     return infer_out(g, n, 0, HULL_BOOL, dims, rank);
 }
@@ -38,9 +42,18 @@ static bool holds(op_code op, bool lt, bool eq, bool gt)
     }
 }
 
+static bool same_string(const hull_string *a, const hull_string *b)
+{
+    return a->n == b->n && (a->n == 0 || memcmp(a->p, b->p, a->n) == 0);
+}
+
 static bool compare_element(op_code op, hull_dtype dt, const void *left,
                             int64_t ia, const void *right, int64_t ib)
 {
+    if (dt == HULL_STRING)
+        return holds(op, false,
+                     same_string((const hull_string *)left + ia,
+                                 (const hull_string *)right + ib), false);
     if (dtype_is_float(dt)) {
         double a = load_f64(dt, left, (uint64_t)ia);
         double b = load_f64(dt, right, (uint64_t)ib);

@@ -30,7 +30,8 @@ static bool node_is_runtime(const graph *g, const node *n, const bool *runtime)
     uint32_t traits = op_get(n->op)->traits;
 
     if (n->parent != g->body || (traits & OP_CONTROL) != 0 ||
-        (traits & OP_PURE) == 0 || node_has_symbols(g, n))
+        (traits & OP_PURE) == 0 || node_has_symbols(g, n) ||
+        node_is_dynamic(g, n))
         return true;
     for (uint32_t i = 0; i < n->n_in; i++)
         if (n->in[i] != 0 && runtime[graph_resolve(g, n->in[i])])

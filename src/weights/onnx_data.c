@@ -11,6 +11,7 @@
  *                5 int32_data*  6 string_data*  7 int64_data*  8 name
  *                9 raw_data  10 double_data*  11 uint64_data*
  *                13 external_data*  14 data_location
+ *   AttributeProto 5 t  22 sparse_tensor
  *
  * Payload that lies in the file as plain little-endian bytes is indexed where
  * it is; varints and split lists are decoded into memory of the index.
@@ -435,8 +436,7 @@ typedef struct source {
     char *dir;
 } source;
 
-/* As onnx_tensor_add, for a whole file: tensors of dtypes that no graph of
- * ours can use are left out and reported. */
+/* As onnx_tensor_add, for a whole file: text is left out, it is no weight. */
 static hull_status add_or_skip(source *s, str name, bytes tensor,
                                bool inline_value)
 {
@@ -449,8 +449,7 @@ static hull_status add_or_skip(source *s, str name, bytes tensor,
         st = fail(HULL_EFORMAT, "an initializer has no name");
     if (st == HULL_OK && t.type > 0 && (uint64_t)t.type < COUNT_OF(types) &&
         types[t.type].dtype == HULL_NONE)
-        log_warn("weights", "tensor '%.*s' of data_type %lld is left out",
-                 STR_ARG(name), (long long)t.type);
+        log_info("weights", "text '%.*s' is no weight", STR_ARG(name));
     else if (st == HULL_OK)
         st = add_proto(s->w, name, &t, s->index, s->dir, inline_value);
     proto_fini(&t);
@@ -459,7 +458,7 @@ static hull_status add_or_skip(source *s, str name, bytes tensor,
 
 /* A value attribute of a Constant node. */
 typedef struct constant {
-    bytes tensor;
+    bytes tensor, sparse;
     bool has_tensor;
     uint32_t n; /* value attributes seen */
     uint32_t rank;
@@ -493,6 +492,10 @@ static hull_status read_attribute_field(constant *c, str *name, pb *r,
             return fail(HULL_EFORMAT, "a Constant has two tensors");
         c->tensor = f->b;
         c->has_tensor = true;
+        return HULL_OK;
+    case 22:
+        TRY(pb_want(r, f, 2));
+        c->sparse = f->b;
         return HULL_OK;
     case 7:
         return pb_f32s(r, f, &c->floats, &c->n_floats, &c->cap_floats);
@@ -570,8 +573,9 @@ static hull_status add_constant(source *s, str output, const constant *c)
         return add_plain(s, output, c);
     if (c->has_tensor)
         return add_or_skip(s, output, c->tensor, true);
-    log_warn("weights", "Constant '%.*s' of text or sparse values is left out",
-             STR_ARG(output));
+    if (c->sparse.p != NULL)
+        return onnx_sparse_add(s->w, output, c->sparse, s->dir, true);
+    log_info("weights", "text '%.*s' is no weight", STR_ARG(output));
     return HULL_OK;
 }
 
@@ -655,7 +659,7 @@ static hull_status read_graph(source *s, bytes graph)
         else if (f.number == 5)
             TRY(add_or_skip(s, (str){ 0 }, f.b, false));
         else
-            log_warn("weights", "a sparse initializer is left out");
+            TRY(onnx_sparse_add(s->w, (str){ 0 }, f.b, s->dir, false));
     }
 }
 

@@ -359,6 +359,9 @@ hull_status weights_add(weights *w, const weight_entry *e, bool strides_given)
     if (e->storage >= w->n_storages)
         return fail(HULL_EINTERNAL, "tensor '%.*s' in storage %u of %zu",
                     STR_ARG(e->name), e->storage, w->n_storages);
+    if (e->dtype == HULL_STRING)
+        return fail(HULL_EUNSUPPORTED, "tensor '%.*s' holds strings, a weight "
+                    "holds numbers", STR_ARG(e->name));
     if (e->dtype != HULL_NONE && hull_dtype_bits(e->dtype) == 0)
         return fail(HULL_EUNSUPPORTED, "tensor '%.*s' has dtype number %d",
                     STR_ARG(e->name), (int)e->dtype);

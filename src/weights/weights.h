@@ -158,7 +158,20 @@ hull_status pt2_data_read(weights *w, file *f) MUST_CHECK;
  * dir: folder for external data, "" = external data is refused. */
 hull_status onnx_tensor_add(weights *w, str name, bytes tensor, int32_t file,
                             const char *dir, bool inline_value) MUST_CHECK;
-hull_dtype onnx_dtype(int64_t data_type); /* HULL_NONE when unknown */
+hull_dtype onnx_dtype(int64_t data_type); /* HULL_NONE when unknown, text */
+/* onnx_sparse.c: a SparseTensorProto as a dense entry; name.p NULL: its own. */
+hull_status onnx_sparse_add(weights *w, str name, bytes sparse,
+                            const char *dir, bool inline_value) MUST_CHECK;
+hull_status onnx_sparse_name(str *out, bytes sparse) MUST_CHECK;
+
+/* onnx_text.c: a TensorProto of text; strings are views of it. */
+typedef struct onnx_text {
+    uint32_t rank, n;
+    int64_t shape[HULL_MAX_RANK];
+    const str *strs; /* n */
+} onnx_text;
+hull_status onnx_is_text(bool *out, bytes tensor) MUST_CHECK;
+hull_status onnx_text_read(onnx_text *out, arena *a, bytes tensor) MUST_CHECK;
 
 /* safetensors.c, writer: for outputs, tests and module sources. Tensors in the
  * given order; data dense. */
