@@ -25,14 +25,6 @@ typedef struct binder {
     bool narrow;
 } binder;
 
-#define CHAIN_MAX 4      /* prefixes on each other: "module._orig_mod." */
-#define CHAINS_MAX 24    /* different ones of one checkpoint */
-
-/* Prefixes that wrappers put in front of every name. */
-static const char *const prefixes[] = {
-    "module.", "_orig_mod.", "model.", "backbone.", "net.", "m.", "wrapped.",
-};
-
 static void mark_recipe_used(binder *bd, const graph *recipe)
 {
     for (const node *n = recipe->body->first; n != NULL; n = n->next)
@@ -78,144 +70,6 @@ static void wrong(binder *bd, problem_kind kind, const weight_entry *e,
                 wanted.p != NULL ? wanted.p : "the module's");
     buf_fini(&found);
     buf_fini(&wanted);
-}
-
-/* ---- spelling ------------------------------------------------------------ */
-
-/* Names and plain recipe leaves of the plan that the checkpoint has. */
-static uint32_t count_found(const plan *p, const spelling *s)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < p->n_holes; i++) {
-        const plan_hole *h = &p->holes[i];
-
-        for (uint32_t k = 0; k < h->n_names; k++)
-            n += spelling_find(s, h->names[k]) != NULL;
-        for (uint32_t k = 0; k < h->n_recipes; k++) {
-            const node *leaf = h->recipes[k]->body->first;
-
-            for (; leaf != NULL; leaf = leaf->next)
-                n += leaf->op == OP_weight &&
-                     spelling_find(s, attr_str(leaf, "name")) != NULL;
-        }
-    }
-    return n;
-}
-
-/* Prefixes that some name begins with: chains of known ones. */
-typedef struct chains {
-    str c[CHAINS_MAX];   /* the first one is "" */
-    uint32_t n;
-} chains;
-
-static size_t known_prefix(str name)
-{
-    for (size_t i = 0; i < COUNT_OF(prefixes); i++)
-        if (str_starts(name, prefixes[i]) && name.n > strlen(prefixes[i]))
-            return strlen(prefixes[i]);
-    return 0;
-}
-
-static void add_chains(chains *cs, str name)
-{
-    size_t at = 0, more;
-
-    for (int depth = 0; depth < CHAIN_MAX; depth++) {
-        uint32_t i = 0;
-
-        more = known_prefix((str){name.p + at, name.n - at});
-        if (more == 0)
-            return;
-        at += more;
-        while (i < cs->n && !str_eq(cs->c[i], (str){name.p, at}))
-            i++;
-        if (i == cs->n && i < CHAINS_MAX)
-            cs->c[cs->n++] = (str){name.p, at};
-    }
-}
-
-/* Both fit equally well: the names alone do not tell which is meant. */
-static hull_status fail_prefixes(const binder *bd, const spelling *a,
-                                 const spelling *b)
-{
-    return fail(HULL_EBIND,
-                "%s is ambiguous: it has the module's names under '%.*s' and "
-                "under '%.*s'; a mapping (option map) says which is meant",
-                weights_label(bd->w), STR_ARG(a->add), STR_ARG(b->add));
-}
-
-/* Do they name another tensor for some hole? */
-static bool spellings_differ(const plan *p, const spelling *a,
-                             const spelling *b)
-{
-    for (uint32_t i = 0; i < p->n_holes; i++)
-        for (uint32_t k = 0; k < p->holes[i].n_names; k++) {
-            const weight_entry *ea = spelling_find(a, p->holes[i].names[k]);
-            const weight_entry *eb = spelling_find(b, p->holes[i].names[k]);
-
-            if (ea != NULL && eb != NULL && ea != eb)
-                return true;
-        }
-    return false;
-}
-
-static void find_chains(const binder *bd, chains *add, chains *cut)
-{
-    add->n = cut->n = 1;
-    add->c[0] = cut->c[0] = str_of("");
-    for (size_t i = 0; i < weights_count(bd->w); i++)
-        add_chains(add, weights_at(bd->w, i)->name);
-    for (uint32_t i = 0; i < bd->p->n_holes; i++) {
-        const plan_hole *h = &bd->p->holes[i];
-
-        for (uint32_t k = 0; k < h->n_names; k++)
-            add_chains(cut, h->names[k]);
-        for (uint32_t k = 0; k < h->n_recipes; k++)
-            for (const node *n = h->recipes[k]->body->first; n != NULL;
-                 n = n->next)
-                if (n->op == OP_weight)
-                    add_chains(cut, attr_str(n, "name"));
-    }
-}
-
-/* As spelled in the model, unless prefixes more or less find more names. */
-static hull_status choose_spelling(binder *bd)
-{
-    spelling best = {.w = bd->w, .map = bd->map}, other = {0};
-    uint32_t found = count_found(bd->p, &best), all = 0;
-    chains add, cut;
-    bool tie = false;
-
-    for (uint32_t i = 0; i < bd->p->n_holes; i++)
-        all += bd->p->holes[i].n_names;
-    if (found >= all && all > 0)
-        return HULL_OK; /* the usual case, and a refit is short */
-    find_chains(bd, &add, &cut);
-    for (uint32_t i = 0; i < cut.n; i++)
-        for (uint32_t k = 0; k < add.n; k++) {
-            spelling s = {.w = bd->w, .map = bd->map, .add = add.c[k],
-                          .cut = cut.c[i]};
-            uint32_t n = str_eq(s.add, s.cut) ? 0 : count_found(bd->p, &s);
-
-            if (n == found && best.add.n + best.cut.n > 0 &&
-                spellings_differ(bd->p, &s, &best)) {
-                tie = true;
-                other = s;
-            }
-            if (n <= found)
-                continue;
-            found = n;
-            best = s;
-            tie = false;
-        }
-    if (tie && found > all / 2)
-        return fail_prefixes(bd, &best, &other);
-    bd->spell = best;
-    if (best.add.n + best.cut.n > 0)
-        log_info("bind", "%s: prefix '%.*s' stands for '%.*s'",
-                 weights_label(bd->w), STR_ARG(best.add), STR_ARG(best.cut));
-    return HULL_OK;
 }
 
 /* ---- one hole ------------------------------------------------------------ */
@@ -814,6 +668,14 @@ static hull_status find_unexpected(binder *bd)
     return HULL_OK;
 }
 
+static hull_status choose_spelling(binder *bd)
+{
+    TRY(spelling_choose(&bd->spell, bd->p, bd->w, bd->map));
+    bd->b->add = ir_text(bd->b->recipes, bd->spell.add);
+    bd->b->cut = ir_text(bd->b->recipes, bd->spell.cut);
+    return ir_status(bd->b->recipes);
+}
+
 /* Rules stand between a checkpoint's names and the model's. */
 static hull_status read_map(binder *bd)
 {
@@ -887,6 +749,18 @@ void binding_free(binding *b)
     mem_free(b);
 }
 
+/* The leaves as the module spells them: the next checkpoint may have another
+ * prefix. */
+static void name_as_module(graph *g, const binding *b)
+{
+    spelling s = {.w = b->w[0], .add = b->add, .cut = b->cut};
+
+    for (node *n = g->body->first; n != NULL; n = n->next)
+        if (n->op == OP_weight)
+            node_str(g, n, "name",
+                     spelling_of(g->m, &s, attr_str(n, "name")));
+}
+
 hull_status plan_learn(plan *p, const binding *b)
 {
     for (uint32_t i = 0; i < p->n_holes; i++) {
@@ -900,6 +774,7 @@ hull_status plan_learn(plan *p, const binding *b)
         g = graph_copy(p->recipes, b->holes[i].recipe, str_of(name));
         if (g == NULL)
             return ir_status(p->recipes);
+        name_as_module(g, b);
         h->recipes[0] = g;
         h->tiers[0] = 0;
         h->n_recipes = 1;

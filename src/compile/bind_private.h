@@ -54,7 +54,12 @@ typedef struct spelling {
     str add;       /* in front of what is left of the module's name ... */
     str cut;       /* ... when this has been taken off */
 } spelling;
+/* bind_spelling.c. HULL_EBIND when two prefixes fit equally well. */
+hull_status spelling_choose(spelling *out, const plan *p, const weights *w,
+                            const mapped *map) MUST_CHECK;
 const weight_entry *spelling_find(const spelling *s, str name);
+/* A copy in the arena of `m`. */
+str ir_text(ir *m, str s);
 /* A checkpoint's name as the module would spell it, in the arena of `m`; the
  * name itself where the spelling has no word for it. */
 str spelling_of(ir *m, const spelling *s, str name);

@@ -181,6 +181,7 @@ typedef struct binding {
     uint32_t n;
     ir *recipes;         /* expanded recipes; may be NULL */
     uint32_t n_kept;
+    str add, cut;        /* prefixes that it has, and lacks */
     digest map;          /* of the rules that named the tensors; or zero */
     str *unread;         /* allow_unread: names that no hole uses; views */
     uint32_t n_unread;
