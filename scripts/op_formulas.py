@@ -139,6 +139,13 @@ def crops():
                 case("resize", [x, of(dt, box)], to(dt, npt(y)),
                      size=list(size), mode="linear",
                      coord="tf_crop_and_resize", extrapolation=9.5)
+    ten = torch.arange(10, dtype=torch.float32)
+    picks = of("i64", [0, 1, 2, 4, 5, 7, 8])
+    case("resize", [ten, None, of("f32", [0.7])], ten[picks], size=[7],
+         mode="nearest", coord="asymmetric", round="floor")
+    for bad in (0.5, -0.7, NAN, INF):
+        case("resize", [ten, None, of("f32", [bad])], None, error="scale",
+             size=[7], mode="nearest")
     case("resize", [torch.ones(1, 3), of("f32", [NAN, 1])],
          torch.full((1, 2), 2.0), size=[2], mode="nearest",
          coord="tf_crop_and_resize", extrapolation=2.0)

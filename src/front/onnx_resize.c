@@ -18,6 +18,7 @@ typedef struct target {
     dim in[HULL_MAX_RANK];
     dim size[HULL_MAX_RANK];     /* for every axis of the operand */
     double scale[HULL_MAX_RANK]; /* 0 = size_out / size_in */
+    val scales;                  /* of every axis, when a run decides them */
 } target;
 
 static hull_status open_target(onnx_call *c, target *t)
@@ -44,11 +45,90 @@ static hull_status open_target(onnx_call *c, target *t)
     return HULL_OK;
 }
 
+/* Numbers of the named axes, `parts` times, as numbers of all axes; the others
+ * have fill[part]. */
+static hull_status spread(onnx_call *c, const target *t, val v,
+                          const float *fill, uint32_t parts, val *out)
+{
+    val all[2 * HULL_MAX_RANK];
+    const type *x = onnx_type(c, v);
+    int64_t one[1] = {1}, count = 0;
+    bool same = t->n == t->rank;
+
+    if (!x || x->rank != 1 || (dim_is_int(c->m, x->dims[0], &count) &&
+                               count != (int64_t)(parts * t->n)))
+        return fail(HULL_ESHAPE, "%" PRId64 " numbers, want %" PRIu32
+                    " for each of %" PRIu32 " axes", count, parts, t->n);
+    for (uint32_t i = 0; i < t->n; i++)
+        same = same && t->axes[i] == i;
+    v = op_cast(c->g, v, HULL_F32);
+    for (uint32_t p = 0; !same && p < parts; p++) {
+        for (uint32_t i = 0; i < t->rank; i++)
+            all[p * t->rank + i] = op_const(c->g, HULL_F32, one, 1, &fill[p]);
+        for (uint32_t i = 0; i < t->n; i++) {
+            uint32_t at = p * t->n + i;
+
+            all[p * t->rank + t->axes[i]] = op_slice(c->g, v, 0, at, at + 1, 1);
+        }
+    }
+    *out = same ? v : op_concat(c->g, all, parts * t->rank, 0);
+    return ir_status(c->m);
+}
+
+/* ---- what a run decides -------------------------------------------------- */
+
+/* Sizes of the named axes as f32, i64 to begin with. */
+static val sizes_in(onnx_call *c, const target *t)
+{
+    dim d[HULL_MAX_RANK];
+
+    for (uint32_t i = 0; i < t->n; i++)
+        d[i] = t->in[t->axes[i]];
+    return op_cast(c->g, op_dims(c->g, d, t->n), HULL_F32);
+}
+
+/* floor(size * scale + more), in f32 as the scales are. */
+static hull_status bind_sizes(onnx_call *c, target *t, val scales, double more)
+{
+    static const float ones[1] = {1};
+    const dim n[1] = {t->n};
+    dim d[HULL_MAX_RANK];
+    uint32_t k = 0;
+    val size;
+
+    scales = op_expand(c->g, op_cast(c->g, scales, HULL_F32), n, 1);
+    size = op_binary(c->g, OP_mul, sizes_in(c, t), scales);
+    if (more != 0)
+        size = op_binary(c->g, OP_add, size,
+                         op_scalar(c->g, HULL_F32, more));
+    size = op_cast(c->g, op_unary(c->g, OP_floor, size), HULL_I64);
+    TRY(front_bind(c->f, size, true, d, HULL_MAX_RANK, &k));
+    for (uint32_t i = 0; i < k && i < t->n; i++)
+        t->size[t->axes[i]] = d[i];
+    return spread(c, t, scales, ones, 1, &t->scales);
+}
+
+/* The one scale of a policy: the smallest or largest of the ratios. */
+static hull_status bind_policy(onnx_call *c, target *t, const dim *sizes,
+                               bool larger)
+{
+    const int64_t axes[1] = {0};
+    val want = op_cast(c->g, op_dims(c->g, sizes, t->n), HULL_F32);
+    val ratio = op_binary(c->g, OP_div, want, sizes_in(c, t));
+
+    return bind_sizes(c, t, onnx_reduce(c, larger ? OP_reduce_max
+                                                  : OP_reduce_min,
+                                        ratio, axes, 1, true), 0.5);
+}
+
 /* floor(in * scale); symbolic sizes take scales that are ratios of small
- * integers. */
-static hull_status scaled_size(onnx_call *c, dim in, double s, dim *out)
+ * integers, and *done is false for others. */
+static hull_status scaled_size(onnx_call *c, dim in, double s, dim *out,
+                               bool *done)
 {
     int64_t v = 0;
+
+    *done = true;
 
     if (!(s > 0) || s > 1e6)
         return fail(HULL_EFORMAT, "a scale is %g, want a positive number", s);
@@ -69,29 +149,38 @@ static hull_status scaled_size(onnx_call *c, dim in, double s, dim *out)
         *out = by == 1 ? *out : dim_div(c->m, *out, by);
         return HULL_OK;
     }
-    return fail(HULL_EUNSUPPORTED,
-                "scale %g of an axis whose size is not fixed", s);
+    *done = false;
+    return HULL_OK;
 }
 
 static hull_status apply_scales(onnx_call *c, target *t, const double *s,
                                 uint32_t n)
 {
+    bool done = true;
+
     if (n != t->n)
         return fail(HULL_ESHAPE, "%" PRIu32 " scales for %" PRIu32 " axes", n,
                     t->n);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && done; i++) {
         uint32_t axis = t->axes[i];
 
         if (s[i] == 1.0)
             continue;
-        TRY(scaled_size(c, t->in[axis], s[i], &t->size[axis]));
+        TRY(scaled_size(c, t->in[axis], s[i], &t->size[axis], &done));
         t->scale[axis] = s[i];
     }
-    return HULL_OK;
+    if (done)
+        return HULL_OK;
+    float f[HULL_MAX_RANK];
+    const int64_t shape[1] = {n};
+    for (uint32_t i = 0; i < n; i++)
+        f[i] = (float)s[i];
+    return bind_sizes(c, t, op_const(c->g, HULL_F32, shape, 1, f), 0);
 }
 
 /* keep_aspect_ratio_policy: one scale for all named axes. */
-static hull_status apply_policy(onnx_call *c, target *t, str policy)
+static hull_status apply_policy(onnx_call *c, target *t, const dim *sizes,
+                                str policy)
 {
     bool larger = str_is(policy, "not_smaller");
     double best = 0;
@@ -102,10 +191,11 @@ static hull_status apply_policy(onnx_call *c, target *t, str policy)
     for (uint32_t i = 0; i < t->n; i++) {
         int64_t in = 0, out = 0;
 
-        if (!dim_is_int(c->m, t->in[t->axes[i]], &in) || in == 0 ||
+        if (!dim_is_int(c->m, t->in[t->axes[i]], &in) ||
             !dim_is_int(c->m, t->size[t->axes[i]], &out))
-            return fail(HULL_EUNSUPPORTED, "keep_aspect_ratio_policy with a "
-                        "size that is not fixed");
+            return bind_policy(c, t, sizes, larger);
+        if (in == 0)
+            return fail(HULL_ESHAPE, "an axis of size 0");
         double s = (double)out / (double)in;
         if (i == 0 || (larger ? s > best : s < best))
             best = s;
@@ -133,41 +223,7 @@ static hull_status apply_sizes(onnx_call *c, target *t, const dim *s,
                     t->n);
     for (uint32_t i = 0; i < n; i++)
         t->size[t->axes[i]] = s[i];
-    return str_is(policy, "stretch") ? HULL_OK : apply_policy(c, t, policy);
-}
-
-/* As ONNX's own shape inference has it, a region does not change the sizes.
- * A region of the named axes as one of all axes: 0 to 1 for the others. */
-static hull_status whole_region(onnx_call *c, const target *t, val roi,
-                                val *out)
-{
-    val parts[2 * HULL_MAX_RANK];
-    const type *x = onnx_type(c, roi);
-    int64_t one[1] = {1}, count = 0;
-    bool all = t->n == t->rank;
-
-    *out = roi;
-    if (!x || x->rank != 1 || (dim_is_int(c->m, x->dims[0], &count) &&
-                               count != 2 * (int64_t)t->n))
-        return fail(HULL_ESHAPE, "roi has not two numbers for each of %" PRIu32
-                    " axes", t->n);
-    for (uint32_t i = 0; i < t->n; i++)
-        all = all && t->axes[i] == i;
-    if (all)
-        return HULL_OK;
-    roi = op_cast(c->g, roi, HULL_F32);
-    for (uint32_t i = 0; i < 2 * t->rank; i++) {
-        float v = i < t->rank ? 0 : 1;
-
-        parts[i] = op_const(c->g, HULL_F32, one, 1, &v);
-    }
-    for (uint32_t i = 0; i < t->n; i++) {
-        parts[t->axes[i]] = op_slice(c->g, roi, 0, i, i + 1, 1);
-        parts[t->rank + t->axes[i]] = op_slice(c->g, roi, 0, t->n + i,
-                                               t->n + i + 1, 1);
-    }
-    *out = op_concat(c->g, parts, 2 * t->rank, 0);
-    return HULL_OK;
+    return str_is(policy, "stretch") ? HULL_OK : apply_policy(c, t, s, policy);
 }
 
 static bool is_empty(onnx_call *c, val v)
@@ -219,7 +275,7 @@ static hull_status add_resize(onnx_call *c, const target *t, modes m)
     uint32_t first = 0;
 
     TRY(check_modes(&m));
-    while (!m.roi && first < t->rank && t->scale[first] == 0 &&
+    while (!m.roi && !t->scales && first < t->rank && t->scale[first] == 0 &&
            dim_eq(c->m, t->size[first], t->in[first]))
         first++;
     if (first == t->rank) {
@@ -228,12 +284,14 @@ static hull_status add_resize(onnx_call *c, const target *t, modes m)
     }
     node *n = node_new(c->g, OP_resize);
     node_input(c->g, n, c->in[0]);
-    if (m.roi)
+    if (m.roi || t->scales)
         node_input(c->g, n, m.roi);
+    if (t->scales && !m.roi)
+        node_input(c->g, n, t->scales);
     node_dims(c->g, n, "size", t->size + first, t->rank - first);
     if (m.roi) /* the region says how large a step is */
         node_float(c->g, n, "extrapolation", m.extrapolation);
-    else
+    else if (!t->scales)
         node_floats(c->g, n, "scales", t->scale + first, t->rank - first);
     node_str(c->g, n, "mode", m.mode);
     node_str(c->g, n, "coord", m.coord);
@@ -253,8 +311,7 @@ static hull_status want_scales(onnx_call *c, uint32_t i, target *t)
 
     TRY(front_floats(c->f, c->in[i], s, HULL_MAX_RANK, &n, &known));
     if (!known)
-        return fail(HULL_EUNSUPPORTED,
-                    "the scales decide structure but are computed");
+        return bind_sizes(c, t, c->in[i], 0);
     for (uint32_t k = 0; k < n; k++)
         s[k] = onnx_f32(c, (float)s[k]);
     TRY(ir_status(c->m));
@@ -291,9 +348,11 @@ hull_status onnx_resize(onnx_call *c)
         .extrapolation = onnx_float(c, "extrapolation_value", 0.0),
     };
     if (str_is(m.coord, "tf_crop_and_resize")) {
+        static const float unit[2] = {0, 1};
+
         if (!onnx_in(c, 1))
             return fail(HULL_EFORMAT, "tf_crop_and_resize without a roi");
-        TRY(whole_region(c, &t, c->in[1], &m.roi));
+        TRY(spread(c, &t, c->in[1], unit, 2, &m.roi));
     }
     return add_resize(c, &t, m);
 }

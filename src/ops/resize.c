@@ -67,27 +67,42 @@ static bool has_roi(const node *n)
     return n->n_in > 1 && n->in[1] != 0;
 }
 
-/* The region is there exactly where coordinates need it. */
-static hull_status region_infer(graph *g, node *n, const options *o,
-                                uint32_t n_axes)
+static bool has_scales(const node *n)
+{
+    return n->n_in > 2 && n->in[2] != 0;
+}
+
+/* Operand i is a vector of `count` floats. */
+static hull_status vector_infer(graph *g, node *n, uint32_t i, int64_t count)
 {
     const type *t = NULL;
-    int64_t count = 2 * (int64_t)n_axes;
+    int64_t have = count;
+    char what[128];
+
+    TRY(infer_tensor(&t, g, n, i));
+    TRY(infer_want(n, t, WANT_FLOAT));
+    if (t->rank == 1 && (!dim_is_int(g->m, t->dims[0], &have) ||
+                         have == count))
+        return HULL_OK;
+    return fail(HULL_ESHAPE, "%s: operand %" PRIu32 " of rank %" PRIu32
+                " with %" PRId64 " elements, want rank 1 and %" PRId64,
+                node_what(n, what), i, t->rank, have, count);
+}
+
+/* The region is there exactly where coordinates need it. */
+static hull_status operands_infer(graph *g, node *n, const options *o)
+{
+    int64_t n_axes = node_attr(n, "size")->u.dims.n;
     char what[128];
 
     if (has_roi(n) != (o->coord == TF_CROP))
         return fail(HULL_EINVAL, "%s: a region goes with tf_crop_and_resize",
                     node_what(n, what));
-    if (!has_roi(n))
-        return HULL_OK;
-    TRY(infer_tensor(&t, g, n, 1));
-    TRY(infer_want(n, t, WANT_FLOAT));
-    if (t->rank != 1 || (dim_is_int(g->m, t->dims[0], &count) &&
-                         count != 2 * (int64_t)n_axes))
-        return fail(HULL_ESHAPE, "%s: region of rank %" PRIu32 " with %" PRId64
-                    " elements, want two for each of %" PRIu32 " axes",
-                    node_what(n, what), t->rank, count, n_axes);
-    return HULL_OK;
+    if (has_roi(n))
+        TRY(vector_infer(g, n, 1, 2 * n_axes));
+    if (has_scales(n) && node_attr(n, "scales")->set)
+        return fail(HULL_EINVAL, "%s: scales twice", node_what(n, what));
+    return has_scales(n) ? vector_infer(g, n, 2, n_axes) : HULL_OK;
 }
 
 hull_status resize_infer(graph *g, node *n)
@@ -107,7 +122,7 @@ hull_status resize_infer(graph *g, node *n)
         return fail(HULL_ESHAPE, "%s: %" PRIu32 " sizes and %" PRIu32
                     " scales for rank %" PRIu32, node_what(n, what),
                     size->u.dims.n, scales->u.floats.n, x->rank);
-    TRY(region_infer(g, n, &o, size->u.dims.n));
+    TRY(operands_infer(g, n, &o));
     first = x->rank - size->u.dims.n;
     for (uint32_t i = 0; i < x->rank; i++) {
         int64_t v = 0;
@@ -297,6 +312,11 @@ static hull_status read_axis(axis *a, const node *n, const tensor *in,
         return fail(HULL_ESHAPE, "%s: axis %" PRIu32 " is empty",
                     node_what(n, what), i);
     a->scale = (double)a->out / (double)a->in;
+    if (has_scales(n)) {
+        given = load_f64(in[2].dtype, in[2].data, i - first);
+        if ((float)given == (float)a->scale) /* as exact as it was meant */
+            given = 0;
+    }
     if (given == 0)
         return HULL_OK;
     /* The size must come from the scale, whichever way it was rounded. */
@@ -418,6 +438,8 @@ hull_status resize_eval(eval_ctx *cx, const node *n, const tensor *in,
     TRY(read_options(&o, n));
     if (has_roi(n))
         TRY(data_want_numel(n, &in[1], 2 * (int64_t)n_axes));
+    if (has_scales(n))
+        TRY(data_want_numel(n, &in[2], n_axes));
     if (tensor_numel(out) == 0)
         return HULL_OK;
     if (o.mode == NEAREST)

@@ -479,7 +479,33 @@ static void test_resize_region(void **state)
               (const float[]){2, 3, 2, 3, 2, 3});
     a = new_buf();
     m = crop_model(roi, 6, 4, &a);
-    must_refuse(&m, HULL_ESHAPE, "roi has not");
+    must_refuse(&m, HULL_ESHAPE, "6 numbers, want 2");
+}
+
+/* The size is known in a run: floor(0.7 * 10) in f32. */
+static void test_resize_of_run(void **state)
+{
+    static const int64_t n[1] = {-1}, ten[1] = {10}, seven[1] = {7};
+    const float x[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, scale = 0.7f;
+    buf a = new_buf();
+
+    (void)state;
+    maker m = model_of(18, n, 1);
+    store_f32(&m, "scale", one_i64, 1, &scale);
+    attr_text_put(&a, "coordinate_transformation_mode", "asymmetric");
+    attr_text_put(&a, "nearest_mode", "floor");
+    put_node(&m.graph, "Resize", "x - scale", "y", &a);
+    check_run(&m, f32_input(x, 1, ten), 1, seven,
+              (const float[]){0, 1, 2, 4, 5, 7, 8});
+    m = model_of(18, n, 1); /* 13 / 10 is the policy's scale */
+    put_i64s(&m.graph, "size", (const int64_t[]){13}, 1);
+    a = new_buf();
+    attr_text_put(&a, "keep_aspect_ratio_policy", "not_larger");
+    attr_text_put(&a, "nearest_mode", "floor");
+    attr_text_put(&a, "coordinate_transformation_mode", "asymmetric");
+    put_node(&m.graph, "Resize", "x - - size", "y", &a);
+    check_run(&m, f32_input(x, 1, ten), 1, (const int64_t[]){13},
+              (const float[]){0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9});
 }
 
 /* ---- signals ------------------------------------------------------------- */
@@ -581,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_affine_grid),
         cmocka_unit_test(test_center_crop_pad),
         cmocka_unit_test(test_resize_region),
+        cmocka_unit_test(test_resize_of_run),
         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_mel_weights),
         cmocka_unit_test(test_stft),
