@@ -60,70 +60,160 @@ typedef struct suite {
     unsigned passed, failed, skipped, expected;
 } suite;
 
-/* ---- tensors of .pb files ------------------------------------------------ */
+/* ---- values of .pb files ------------------------------------------------- */
+
+/* What a declared type wraps its tensor in, from the outermost on: 's' and 'o'
+ * for sequences and optionals. */
+typedef struct wraps {
+    char inputs[MAX_TENSORS][8], outputs[MAX_TENSORS][8];
+} wraps;
 
 typedef struct tensors {
     hull_tensor t[MAX_TENSORS];
-    int64_t shapes[MAX_TENSORS][HULL_MAX_RANK];
     size_t n;
+    arena a; /* all that they hold */
 } tensors;
 
 static void tensors_free(tensors *x)
 {
-    for (size_t i = 0; i < x->n; i++)
-        mem_free(x->t[i].data);
+    arena_fini(&x->a);
     x->n = 0;
 }
 
-static hull_status add_entry(tensors *out, const weights *w,
-                             const weight_entry *e)
+static hull_status read_entry(hull_tensor *t, arena *a, const weights *w,
+                              const weight_entry *e)
 {
-    hull_tensor *t = &out->t[out->n];
-
-    memcpy(out->shapes[out->n], e->shape, sizeof e->shape);
-    *t = (hull_tensor){.shape = out->shapes[out->n],
-                       .rank = (int32_t)e->rank, .dtype = (int32_t)e->dtype};
-    t->data = mem_alloc(e->len + 1);
-    if (t->data == NULL)
+    *t = (hull_tensor){.rank = (int32_t)e->rank, .dtype = (int32_t)e->dtype};
+    t->shape = arena_memdup(a, e->shape, sizeof e->shape);
+    t->data = arena_alloc(a, e->len + 1);
+    if (t->shape == NULL || t->data == NULL)
         return fail_oom(e->len);
-    out->n++;
     return weights_read(w, e, t->data);
 }
 
-/* Adds the TensorProto of a file; *out_found is false when there is none. */
-static hull_status add_file(tensors *out, const char *path, bool *out_found)
+static hull_status read_tensor(hull_tensor *t, arena *a, bytes b)
+{
+    weights *w = NULL;
+    hull_status st = weights_new(&w, WEIGHTS_ONNX);
+
+    if (st == HULL_OK)
+        st = onnx_tensor_add(w, str_of("t"), b, -1, "", false);
+    if (st == HULL_OK)
+        st = read_entry(t, a, w, weights_at(w, 0));
+    weights_unref(w);
+    return st;
+}
+
+/* Field `number`, and the n-th of those that there are; false: no such. */
+static bool field_at(bytes b, uint32_t number, uint32_t other, int64_t n,
+                     pb_field *f)
+{
+    pb r = pb_of(b, b.p, "value");
+    bool more = true;
+
+    while (pb_next(&r, f, &more) == HULL_OK && more)
+        if ((f->number == number || f->number == other) && n-- == 0)
+            return true;
+    return false;
+}
+
+/* TensorProto, SequenceProto (3: tensors, 5: sequences), OptionalProto (2: its
+ * kind, 0 = empty). */
+static hull_status read_value(hull_tensor *t, arena *a, bytes b,
+                              const char *kinds)
+{
+    hull_tensor *items;
+    int64_t *size, n = 0;
+    pb_field f;
+
+    *t = (hull_tensor){.rank = 0};
+    if (*kinds == '\0')
+        return read_tensor(t, a, b);
+    if (*kinds == 'o' && field_at(b, 3, 5, 0, &f))
+        return read_value(t, a, f.b, kinds + 1);
+    if (*kinds == 'o')
+        return HULL_OK;
+    while (field_at(b, 3, 5, n, &f))
+        n++;
+    items = arena_array(a, (size_t)n + 1, sizeof *items);
+    size = arena_alloc(a, sizeof *size);
+    if (items == NULL || size == NULL)
+        return fail_oom(sizeof *items);
+    *size = n;
+    *t = (hull_tensor){.rank = 1, .dtype = HULL_SEQUENCE, .data = items,
+                       .shape = size};
+    for (int64_t i = 0; field_at(b, 3, 5, i, &f); i++)
+        TRY(read_value(&items[i], a, f.b, kinds + 1));
+    return HULL_OK;
+}
+
+/* Adds the value of a file; *out_found is false when there is none. */
+static hull_status add_file(tensors *out, const char *path, const char *kinds,
+                            bool *out_found)
 {
     char *p = NULL;
     size_t n = 0;
-    weights *w = NULL;
     hull_status st = file_read_all(&p, &n, path, SIZE_MAX / 4);
 
     *out_found = st == HULL_OK;
     if (st == HULL_ENOTFOUND)
         return HULL_OK;
     TRY(st);
-    if (out->n == MAX_TENSORS)
-        TRY_OUT(fail(HULL_EUNSUPPORTED, "more than %d tensors", MAX_TENSORS));
-    TRY_OUT(weights_new(&w, WEIGHTS_ONNX));
-    TRY_OUT(note(onnx_tensor_add(w, str_of("t"),
-                                 (bytes){(const uint8_t *)p, n}, -1, "",
-                                 false), "%s", path_base(path)));
-    TRY_OUT(add_entry(out, w, weights_at(w, 0)));
-out:
-    weights_unref(w);
+    st = note(read_value(&out->t[out->n++], &out->a,
+                         (bytes){(const uint8_t *)p, n}, kinds), "%s",
+              path_base(path));
     mem_free(p);
     return st;
 }
 
-static hull_status add_files(tensors *out, const char *dir, const char *what)
+static hull_status add_files(tensors *out, const char *dir, const char *what,
+                             char kinds[MAX_TENSORS][8])
 {
     bool found = true;
     char path[4200];
 
     for (unsigned i = 0; found; i++) {
+        if (i == MAX_TENSORS)
+            return fail(HULL_EUNSUPPORTED, "more than %d values", MAX_TENSORS);
         snprintf(path, sizeof path, "%s/%s_%u.pb", dir, what, i);
-        TRY(add_file(out, path, &found));
+        TRY(add_file(out, path, kinds[i], &found));
     }
+    return HULL_OK;
+}
+
+/* The wraps of a ValueInfoProto (2: TypeProto; there 4: sequence, 9: optional,
+ * each with a TypeProto 1). */
+static void read_wraps(char out[8], bytes info)
+{
+    pb_field f;
+
+    if (!field_at(info, 2, 2, 0, &f))
+        return;
+    for (size_t n = 0; n < 7 && field_at(f.b, 4, 9, 0, &f); n++) {
+        out[n] = f.number == 4 ? 's' : 'o';
+        if (!field_at(f.b, 1, 1, 0, &f))
+            return;
+    }
+}
+
+/* Of the model's graph (7): inputs 11, outputs 12. */
+static hull_status read_signature(wraps *out, const char *path)
+{
+    char *p = NULL;
+    size_t n = 0;
+    pb_field g, f;
+
+    memset(out, 0, sizeof *out);
+    TRY(file_read_all(&p, &n, path, SIZE_MAX / 4));
+    if (field_at((bytes){(const uint8_t *)p, n}, 7, 7, 0, &g)) {
+        for (int64_t i = 0; i < MAX_TENSORS &&
+                            field_at(g.b, 11, 11, i, &f); i++)
+            read_wraps(out->inputs[i], f.b);
+        for (int64_t i = 0; i < MAX_TENSORS &&
+                            field_at(g.b, 12, 12, i, &f); i++)
+            read_wraps(out->outputs[i], f.b);
+    }
+    mem_free(p);
     return HULL_OK;
 }
 
@@ -156,12 +246,29 @@ static hull_status same_type(const hull_tensor *got, const hull_tensor *want,
 }
 
 static hull_status same_values(const hull_tensor *got, const hull_tensor *want,
+                               size_t i);
+
+static hull_status same_items(const hull_tensor *got, const hull_tensor *want,
+                              uint64_t n, size_t i)
+{
+    const hull_tensor *a = got->data, *b = want->data;
+
+    for (uint64_t k = 0; k < n; k++)
+        TRY(note(same_values(&a[k], &b[k], i), "item %" PRIu64, k));
+    return HULL_OK;
+}
+
+static hull_status same_values(const hull_tensor *got, const hull_tensor *want,
                                size_t i)
 {
     hull_dtype dt = (hull_dtype)want->dtype;
     uint64_t n = 0;
 
     TRY(same_type(got, want, i, &n));
+    if (dt == HULL_SEQUENCE)
+        return same_items(got, want, n, i);
+    if (dt == HULL_NONE)
+        return HULL_OK;
     if (dtype_is_complex(dt)) {
         dt = dt == HULL_C64 ? HULL_F32 : HULL_F64;
         n *= 2;
@@ -212,14 +319,14 @@ static void as_declared(tensors *x, const hull_module *m, info_fn *info_of)
             x->t[i].dtype = HULL_BF16;
 }
 
-static hull_status run_set(hull_session *s, const hull_module *m,
+static hull_status run_set(hull_session *s, const hull_module *m, wraps *w,
                            const char *dir)
 {
     tensors in = {.n = 0}, want = {.n = 0};
     hull_status st;
 
-    TRY_OUT(add_files(&in, dir, "input"));
-    TRY_OUT(add_files(&want, dir, "output"));
+    TRY_OUT(add_files(&in, dir, "input", w->inputs));
+    TRY_OUT(add_files(&want, dir, "output", w->outputs));
     as_declared(&in, m, hull_module_input);
     as_declared(&want, m, hull_module_output);
     TRY_OUT(run_and_compare(s, &in, &want));
@@ -253,7 +360,7 @@ static hull_status run_light(hull_session *s, const hull_module *m,
                      hull_module_n_inputs(m)));
     snprintf(pb_path, sizeof pb_path, "%.*s_output_0.pb", (int)strlen(path) - 5,
              path);
-    TRY_OUT(add_file(&want, pb_path, &found));
+    TRY_OUT(add_file(&want, pb_path, "", &found));
     TRY_OUT(run_and_compare(s, &in, &want));
 out:
     tensors_free(&in);
@@ -282,6 +389,7 @@ static hull_status run_test(const test *t)
     hull_options *o = NULL;
     hull_module *m = NULL;
     hull_session *s = NULL;
+    wraps *w = NULL;
     char dir[4096];
     hull_status st;
 
@@ -293,6 +401,10 @@ static hull_status run_test(const test *t)
         TRY_OUT(run_light(s, m, t->path));
         goto out;
     }
+    w = mem_alloc(sizeof *w);
+    if (w == NULL)
+        TRY_OUT(fail_oom(sizeof *w));
+    TRY_OUT(read_signature(w, t->path));
     for (unsigned i = 0;; i++) {
         snprintf(dir, sizeof dir, "%.*s/test_data_set_%u",
                  (int)(strlen(t->path) - strlen("/model.onnx")), t->path, i);
@@ -301,9 +413,10 @@ static hull_status run_test(const test *t)
                 TRY_OUT(fail(HULL_ENOTFOUND, "no %s", dir));
             break;
         }
-        TRY_OUT(run_set(s, m, dir));
+        TRY_OUT(run_set(s, m, w, dir));
     }
 out:
+    mem_free(w);
     hull_session_free(s);
     hull_module_unref(m);
     hull_options_free(o);

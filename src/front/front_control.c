@@ -5,7 +5,8 @@
  * scans, whose bodies a callback lowers. A scan is a loop that carries the
  * states and one buffer per collected result; each step reads its slices by
  * index and writes its results into the buffers. The types of the results come
- * from a first lowering of the step whose nodes nobody reads.
+ * from a first lowering of the step whose nodes nobody reads. Where a loop changes
+ * the type of what it carries, its body is lowered again with a wider one.
  */
 #include "front/front.h"
 
@@ -47,7 +48,7 @@ static hull_status add_control(front *f, node *n, uint32_t n_out, val *out)
     if (!node_add(f->g, n) && n_out)
         return ir_status(f->m);
     for (uint32_t i = 0; i < n_out; i++)
-        out[i] = n->out[i];
+        out[i] = front_settle(f, n->out[i]);
     return ir_status(f->m);
 }
 
@@ -59,6 +60,58 @@ static val rank0(front *f, val v)
     return t && t->kind == TYPE_TENSOR && t->rank > 0
                ? op_reshape(f->g, v, NULL, 0)
                : v;
+}
+
+/* A sequence without items whose type says nothing of them. */
+static bool is_blank(const front *f, val v)
+{
+    const node *def = v ? graph_def(f->g, v) : NULL;
+
+    return def && def->op == OP_seq_new && def->n_in == 0 &&
+           graph_type(f->g, v)->elem->kind == TYPE_UNRANKED;
+}
+
+val lower_empty_sequence(front *f, const type *t)
+{
+    node *n = node_new(f->g, OP_seq_new);
+
+    node_type(f->g, n, 0, t);
+    return node_add(f->g, n);
+}
+
+/* Sizes that are numbers stay, others may be known inside a body only. */
+static type loosen(front *f, const type *t)
+{
+    dim d[HULL_MAX_RANK];
+    type elem;
+
+    if (t->kind == TYPE_TENSOR) {
+        for (uint32_t i = 0; i < t->rank; i++)
+            d[i] = t->dims[i] >= 0 ? t->dims[i] : DIM_UNKNOWN;
+        return type_tensor(f->m, t->dtype, d, t->rank);
+    }
+    if (!t->elem)
+        return *t;
+    elem = loosen(f, t->elem);
+    return t->kind == TYPE_SEQUENCE ? type_sequence(f->m, &elem)
+                                    : type_optional(f->m, &elem);
+}
+
+/* Result i of body r is an empty sequence: it takes the other body's type. */
+static void fill_blank(front *f, region *r, uint32_t i, val other)
+{
+    region *in = f->g->insert_in;
+    node *before = f->g->insert_before;
+    const type *t = graph_type(f->g, other);
+
+    if (!is_blank(f, r->results[i]) || t->kind != TYPE_SEQUENCE)
+        return;
+    type loose = loosen(f, t);
+    f->g->insert_in = r;
+    f->g->insert_before = NULL;
+    r->results[i] = lower_empty_sequence(f, &loose);
+    f->g->insert_in = in;
+    f->g->insert_before = before;
 }
 
 hull_status lower_if(front *f, val cond, lower_body *yes, lower_body *no,
@@ -82,53 +135,125 @@ hull_status lower_if(front *f, val cond, lower_body *yes, lower_body *no,
             st = fill[i](f, user, NULL, results);
         TRY(leave(f, p, st, results, n_out));
     }
+    region *a = node_attr(n, names[0])->u.g, *b = node_attr(n, names[1])->u.g;
+    for (uint32_t i = 0; i < n_out; i++) {
+        fill_blank(f, a, i, b->results[i]);
+        fill_blank(f, b, i, a->results[i]);
+    }
+    TRY(ir_status(f->m));
     return add_control(f, n, n_out, out);
 }
 
-/* Parameters iteration, condition, carried ...: types of what is given. */
-static hull_status add_params(front *f, const val *carried, uint32_t n,
-                              val *params)
+/* ---- loops --------------------------------------------------------------- */
+
+/* One loop while it is built: types of the carried values so far. */
+typedef struct looping {
+    val *given;          /* 0: an empty sequence of any type */
+    type *types;
+    bool *open;          /* given is an empty sequence, its type is not settled */
+    val *params, *results;
+    uint32_t n;
+} looping;
+
+static hull_status open_loop(front *f, looping *l, const val *carried,
+                             uint32_t n)
+{
+    *l = (looping){.n = n};
+    l->given = arena_array(&f->a, n + 1, sizeof(val));
+    l->types = arena_array(&f->a, n + 1, sizeof(type));
+    l->open = arena_array(&f->a, n + 1, sizeof(bool));
+    l->params = arena_array(&f->a, n + 2, sizeof(val));
+    l->results = arena_array(&f->a, n + 1, sizeof(val));
+    if (!l->given || !l->types || !l->open || !l->params || !l->results)
+        return fail_oom(n * sizeof(type));
+    for (uint32_t i = 0; i < n; i++) {
+        l->given[i] = carried[i];
+        l->open[i] = !carried[i] || is_blank(f, carried[i]);
+        if (carried[i])
+            l->types[i] = *graph_type(f->g, carried[i]);
+    }
+    return HULL_OK;
+}
+
+/* Parameters iteration, condition, carried. Those of open type stand for an
+ * empty sequence. */
+static hull_status add_params(front *f, looping *l)
 {
     type counter = type_tensor(f->m, HULL_I64, NULL, 0);
     type flag = type_tensor(f->m, HULL_BOOL, NULL, 0);
 
-    params[0] = graph_param(f->g, str_of("iteration"), &counter);
-    params[1] = graph_param(f->g, str_of("condition"), &flag);
-    for (uint32_t i = 0; i < n; i++) {
-        const type *x = graph_type(f->g, carried[i]);
-        type t = x ? *x : counter;
+    l->params[0] = graph_param(f->g, str_of("iteration"), &counter);
+    l->params[1] = graph_param(f->g, str_of("condition"), &flag);
+    for (uint32_t i = 0; i < l->n; i++) {
+        val *p = &l->params[2 + i];
 
-        params[2 + i] = graph_param(f->g, str_of("carried"), &t);
+        if (!l->open[i])
+            *p = graph_param(f->g, str_of("carried"), &l->types[i]);
+        else
+            *p = l->given[i] ? lower_empty_sequence(f, &l->types[i]) : 0;
     }
+    TRY(ir_status(f->m)); /* sizes are settled behind the last parameter */
+    for (uint32_t i = 0; i < l->n; i++)
+        l->params[2 + i] = front_settle(f, l->params[2 + i]);
     return ir_status(f->m);
+}
+
+/* The types that hold for what is given and what the body gives. */
+static hull_status widen(front *f, looping *l, bool *out_changed)
+{
+    *out_changed = false;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const type *next = graph_type(f->g, l->results[i + 1]);
+        type t = *next;
+
+        if (!l->open[i] && !type_join(f->m, &l->types[i], next, &t)) {
+            TRY(ir_status(f->m));
+            continue; /* the loop's shape rule tells */
+        }
+        if (l->open[i] && t.kind != TYPE_SEQUENCE)
+            return fail(HULL_ESHAPE, "carried value %" PRIu32 " is a sequence, "
+                        "its successor is none", i);
+        if (!l->open[i] && type_eq(f->m, &t, &l->types[i]))
+            continue;
+        *out_changed = true;
+        if (l->open[i])
+            l->given[i] = 0; /* made anew, of this type */
+        l->types[i] = t;
+        l->open[i] = false;
+    }
+    return HULL_OK;
 }
 
 hull_status lower_loop(front *f, val trips, val cond, const val *carried,
                        uint32_t n, lower_body *body, void *user, val *out)
 {
-    val *params = arena_array(&f->a, n + 2, sizeof *params);
-    val *results = arena_array(&f->a, n + 1, sizeof *results);
+    bool changed = true;
+    looping l;
+    node *loop = NULL;
 
-    if (!params || !results)
-        return fail_oom(n * sizeof *params);
+    TRY(open_loop(f, &l, carried, n));
     trips = rank0(f, trips);
     cond = rank0(f, cond);
-    node *l = node_new(f->g, OP_loop);
-    node_input(f->g, l, trips);
-    node_input(f->g, l, cond);
+    while (changed) { /* each round widens a type, and that ends */
+        loop = node_new(f->g, OP_loop);
+        node_input(f->g, loop, trips);
+        node_input(f->g, loop, cond);
+        TRY(ir_status(f->m));
+        place p = enter(f, loop, "body");
+        hull_status st = ir_status(f->m);
+        if (st == HULL_OK)
+            st = add_params(f, &l);
+        if (st == HULL_OK)
+            st = body(f, user, l.params, l.results);
+        if (st == HULL_OK)
+            l.results[0] = rank0(f, l.results[0]);
+        TRY(leave(f, p, st, l.results, n + 1));
+        TRY(widen(f, &l, &changed));
+    }
     for (uint32_t i = 0; i < n; i++)
-        node_input(f->g, l, carried[i]);
-    TRY(ir_status(f->m));
-    place p = enter(f, l, "body");
-    hull_status st = ir_status(f->m);
-    if (st == HULL_OK)
-        st = add_params(f, carried, n, params);
-    if (st == HULL_OK)
-        st = body(f, user, params, results);
-    if (st == HULL_OK)
-        results[0] = rank0(f, results[0]);
-    TRY(leave(f, p, st, results, n + 1));
-    return add_control(f, l, n, out);
+        node_input(f->g, loop, l.given[i] ? l.given[i]
+                               : lower_empty_sequence(f, &l.types[i]));
+    return add_control(f, loop, n, out);
 }
 
 /* ---- scans --------------------------------------------------------------- */

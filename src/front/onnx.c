@@ -131,33 +131,43 @@ static hull_status dim_name(onnx *o, str param, dim *out)
     return ir_status(o->f->m);
 }
 
-static hull_status value_type(onnx *o, const onnx_value *v, type *out)
+static hull_status size_of(onnx *o, const onnx_dim *x, bool inside, dim *out)
+{
+    if (x->has_value && x->value >= 0)
+        *out = x->value;
+    else if (inside)
+        *out = DIM_UNKNOWN; /* each item has sizes of its own */
+    else if (x->param.n > 0 && !str_is(x->param, "?"))
+        TRY(dim_name(o, x->param, out));
+    else
+        *out = dim_fresh(o->f->m, "d");
+    return ir_status(o->f->m);
+}
+
+hull_status onnx_value_type(onnx *o, const onnx_value *v, type *out)
 {
     dim d[HULL_MAX_RANK];
     hull_dtype dt = onnx_dtype(v->elem);
+    bool inside = v->n_wraps > 0;
 
     *out = (type){0};
     if (!v->tensor || dt == HULL_NONE)
         return fail(HULL_EUNSUPPORTED,
-                    "'%.*s' is not a tensor of a numeric type (element type "
-                    "%" PRId64 ")",
+                    "'%.*s' does not hold tensors of a known type (element "
+                    "type %" PRId64 ")",
                     STR_ARG(v->name), v->elem);
-    if (!v->has_shape || v->rank > HULL_MAX_RANK)
+    if ((!v->has_shape && !inside) || v->rank > HULL_MAX_RANK)
         return fail(HULL_EUNSUPPORTED,
                     v->has_shape ? "'%.*s' has a rank above %d"
                                  : "'%.*s' has no shape, want a rank up to %d",
                     STR_ARG(v->name), HULL_MAX_RANK);
-    for (uint32_t i = 0; i < v->rank; i++) {
-        const onnx_dim *x = &v->dims[i];
-
-        if (x->has_value && x->value >= 0)
-            d[i] = x->value;
-        else if (x->param.n > 0 && !str_is(x->param, "?"))
-            TRY(dim_name(o, x->param, &d[i]));
-        else
-            d[i] = dim_fresh(o->f->m, "d");
-    }
-    *out = type_tensor(o->f->m, dt, d, v->rank);
+    for (uint32_t i = 0; i < v->rank; i++)
+        TRY(size_of(o, &v->dims[i], inside, &d[i]));
+    *out = v->has_shape ? type_tensor(o->f->m, dt, d, v->rank)
+                        : type_unranked(dt);
+    for (uint32_t i = v->n_wraps; i-- > 0;)
+        *out = v->wraps[i] == ONNX_SEQUENCE_OF ? type_sequence(o->f->m, out)
+                                               : type_optional(o->f->m, out);
     return ir_status(o->f->m);
 }
 
@@ -640,12 +650,25 @@ static hull_status open_inputs(onnx *o)
 
         if (is_stored(o->scope, g->inputs[i].name))
             continue; /* an initializer with an overridable default */
-        TRY(note(value_type(o, &g->inputs[i], &t), "input"));
+        TRY(note(onnx_value_type(o, &g->inputs[i], &t), "input"));
         val v = graph_param(o->f->g, keep_str(o, g->inputs[i].name), &t);
         TRY(ir_status(o->f->m));
         TRY(define(o, g->inputs[i].name, v));
     }
     return HULL_OK;
+}
+
+/* Another value that is the same. */
+static val view_of(front *f, val v)
+{
+    const type *t = graph_type(f->g, v);
+    node *n;
+
+    if (t->kind == TYPE_TENSOR)
+        return op_reshape(f->g, v, t->dims, t->rank);
+    n = node_new(f->g, t->kind == TYPE_OPTIONAL ? OP_opt_new : OP_opt_get);
+    node_input(f->g, n, v);
+    return node_add(f->g, n);
 }
 
 /* A result keeps its own name: where the value has another one (an input, a
@@ -663,8 +686,7 @@ static hull_status add_output(onnx *o, str name, strmap *seen)
     str id = {key, (size_t)n};
     const node *def = graph_def(g, v);
     if (!def || def->op == OP_weight || strmap_get(seen, id, &at)) {
-        const type *t = graph_type(g, v);
-        v = op_reshape(g, v, t->dims, t->rank);
+        v = view_of(o->f, v);
         TRY(ir_status(o->f->m));
     } else {
         TRY(strmap_set(seen, id, 1));

@@ -21,7 +21,7 @@
 
 typedef enum onnx_attr_type {
     ONNX_NONE, ONNX_FLOAT, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH,
-    ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS, ONNX_OTHER
+    ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS, ONNX_TYPE = 13, ONNX_OTHER
 } onnx_attr_type;
 
 typedef struct onnx_attr {
@@ -30,7 +30,7 @@ typedef struct onnx_attr {
     float f;
     int64_t i;
     str s;
-    bytes t, g;
+    bytes t, g, tp;           /* messages */
     const float *floats;
     const int64_t *ints;
     const str *strings;
@@ -57,8 +57,13 @@ typedef struct onnx_dim {
     str param;
 } onnx_dim;
 
+#define ONNX_WRAPS_MAX 8
+enum { ONNX_SEQUENCE_OF = 1, ONNX_OPTIONAL_OF };
+
 typedef struct onnx_value {
     str name;
+    uint8_t wraps[ONNX_WRAPS_MAX]; /* what the tensor is inside of, from the */
+    uint32_t n_wraps;              /*   outermost on */
     bool tensor, has_shape;
     int64_t elem;
     uint32_t rank;
@@ -111,6 +116,9 @@ typedef struct onnx_model {
 hull_status onnx_parse_model(onnx_model *out, arena *a, bytes b) MUST_CHECK;
 hull_status onnx_parse_graph(onnx_graph *out, arena *a, bytes b,
                              const uint8_t *base) MUST_CHECK;
+/* TypeProto into a value. */
+hull_status onnx_parse_type(onnx_value *out, arena *a, bytes b,
+                            const uint8_t *base) MUST_CHECK;
 str onnx_meta_get(const onnx_meta *m, uint32_t n, const char *key);
 
 /* ---- the walk (onnx.c) --------------------------------------------------- */
@@ -222,6 +230,11 @@ hull_status onnx_subgraph(onnx_call *c, const char *name, const val *params,
                           uint32_t n_results) MUST_CHECK;
 /* Number of outputs and the inputs' declared types of a graph attribute. */
 hull_status onnx_graph_attr(onnx_call *c, const char *name, onnx_graph *out)
+    MUST_CHECK;
+
+/* The declared type. Sizes that it leaves open are symbols, inside of sequences
+ * and optionals unknown; the rank may be open there too. */
+hull_status onnx_value_type(onnx *o, const onnx_value *v, type *out)
     MUST_CHECK;
 
 /* Short forms that lowerings use. */

@@ -141,4 +141,11 @@ onnx_lower_fn onnx_dynamic_lstm;
 /* onnx_control.c */
 onnx_lower_fn onnx_if, onnx_loop;
 
+/* onnx_sequence.c */
+onnx_lower_fn onnx_sequence_construct, onnx_sequence_empty;
+onnx_lower_fn onnx_sequence_insert, onnx_sequence_erase, onnx_sequence_at;
+onnx_lower_fn onnx_sequence_length, onnx_sequence_map;
+onnx_lower_fn onnx_concat_from_sequence, onnx_split_to_sequence;
+onnx_lower_fn onnx_optional, onnx_optional_has, onnx_optional_get;
+
 #endif

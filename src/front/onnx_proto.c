@@ -12,7 +12,7 @@
  *   NodeProto     1 input* 2 output* 3 name 4 op_type 5 attribute* 7 domain
  *                 8 overload 9 metadata_props*
  *   AttributeProto 1 name 2 f 3 i 4 s 5 t 6 g 7 floats* 8 ints* 9 strings*
- *                 20 type 21 ref_attr_name
+ *                 14 tp 20 type 21 ref_attr_name
  *   FunctionProto 1 name 4 input* 5 output* 6 attribute* 7 node*
  *                 9 opset_import* 10 domain 11 attribute_proto* 13 overload
  */
@@ -171,6 +171,8 @@ static hull_status attr_field(onnx_attr *a, reader *m, const pb_field *f,
         return pb_i64s(&m->r, f, &l->ints, &l->n_ints, &l->cap_ints);
     case 9:
         return take_str(m, f, &l->strings[l->n_strings++]);
+    case 14:
+        return take_bytes(m, f, &a->tp);
     case 20:
         return take_i64(m, f, given);
     case 21:
@@ -187,12 +189,12 @@ static hull_status settle_type(onnx_attr *a, const reader *m, int64_t given)
     static const uint8_t field_of[] = {
         [ONNX_FLOAT] = 2,  [ONNX_INT] = 3,    [ONNX_STRING] = 4,
         [ONNX_TENSOR] = 5, [ONNX_GRAPH] = 6,  [ONNX_FLOATS] = 7,
-        [ONNX_INTS] = 8,   [ONNX_STRINGS] = 9,
+        [ONNX_INTS] = 8,   [ONNX_STRINGS] = 9, [ONNX_TYPE] = 14,
     };
     int64_t found = 0;
 
-    for (int t = ONNX_FLOAT; t <= ONNX_STRINGS; t++) {
-        if (m->n[field_of[t]] == 0)
+    for (int t = ONNX_FLOAT; t < (int)COUNT_OF(field_of); t++) {
+        if (field_of[t] == 0 || m->n[field_of[t]] == 0)
             continue;
         if (found && !(given == found || given == t))
             return fail(HULL_EFORMAT,
@@ -206,7 +208,8 @@ static hull_status settle_type(onnx_attr *a, const reader *m, int64_t given)
                     STR_ARG(a->name));
     if (given == 0)
         given = found;
-    if (given < 0 || given > ONNX_STRINGS)
+    if (given < 0 || given >= (int64_t)COUNT_OF(field_of) ||
+        (given > 0 && field_of[given] == 0))
         given = ONNX_OTHER;
     else if (found && found != given && a->ref.n == 0)
         return fail(HULL_EFORMAT,
@@ -387,22 +390,57 @@ static hull_status parse_tensor_type(onnx_value *out, const reader *parent,
     }
 }
 
-static hull_status parse_type(onnx_value *out, const reader *parent, bytes b)
+/* One level: a tensor, or what a sequence or an optional holds. */
+static hull_status type_level(onnx_value *out, reader *m, bytes *inner)
 {
-    reader m;
     pb_field f;
     bool more;
 
-    TRY(open_message(&m, parent->a, b, parent->base, "TypeProto"));
     for (;;) {
-        TRY(next(&m, &f, &more));
+        TRY(next(m, &f, &more));
         if (!more)
             return HULL_OK;
         if (f.number == 1) {
-            TRY(pb_want(&m.r, &f, 2));
-            TRY(parse_tensor_type(out, &m, f.b));
+            TRY(pb_want(&m->r, &f, 2));
+            TRY(parse_tensor_type(out, m, f.b));
+        } else if (f.number == 4 || f.number == 9) {
+            TRY(pb_want(&m->r, &f, 2));
+            if (inner->p || out->n_wraps == ONNX_WRAPS_MAX)
+                return fail(HULL_EFORMAT, "a type of two kinds, or nested "
+                            "deeper than %d", ONNX_WRAPS_MAX);
+            out->wraps[out->n_wraps++] = f.number == 4 ? ONNX_SEQUENCE_OF
+                                                       : ONNX_OPTIONAL_OF;
+            *inner = f.b;
         }
     }
+}
+
+hull_status onnx_parse_type(onnx_value *out, arena *a, bytes b,
+                            const uint8_t *base)
+{
+    reader m;
+    pb_field f;
+    bool more, deeper = true;
+
+    while (deeper) {
+        bytes inner = {NULL, 0}, elem = {NULL, 0};
+
+        TRY(open_message(&m, a, b, base, "TypeProto"));
+        TRY(type_level(out, &m, &inner));
+        deeper = inner.p != NULL;
+        if (!deeper)
+            break;
+        TRY(open_message(&m, a, inner, base, "TypeProto.Sequence"));
+        for (more = true; more;) {
+            TRY(next(&m, &f, &more));
+            if (!more || f.number != 1)
+                continue;
+            TRY(pb_want(&m.r, &f, 2));
+            elem = f.b;
+        }
+        b = elem;
+    }
+    return HULL_OK;
 }
 
 static hull_status parse_value(onnx_value *out, const reader *parent, bytes b)
@@ -421,7 +459,7 @@ static hull_status parse_value(onnx_value *out, const reader *parent, bytes b)
             TRY(take_str(&m, &f, &out->name));
         } else if (f.number == 2) {
             TRY(pb_want(&m.r, &f, 2));
-            TRY(parse_type(out, &m, f.b));
+            TRY(onnx_parse_type(out, m.a, f.b, m.base));
         } else if (f.number == 4) {
             TRY(pb_want(&m.r, &f, 2));
             TRY(parse_meta(&out->meta[out->n_meta++], &m, f.b));

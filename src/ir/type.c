@@ -142,6 +142,44 @@ type type_optional(ir *m, const type *elem)
     return wrap(m, TYPE_OPTIONAL, elem);
 }
 
+static type join_tensors(ir *m, const type *a, const type *b)
+{
+    dim dims[HULL_MAX_RANK];
+
+    for (uint32_t i = 0; i < a->rank; i++)
+        dims[i] = a->dims[i] != DIM_UNKNOWN && b->dims[i] != DIM_UNKNOWN &&
+                          dim_eq(m, a->dims[i], b->dims[i])
+                      ? a->dims[i] : DIM_UNKNOWN;
+    return type_tensor(m, a->dtype, dims, a->rank);
+}
+
+bool type_join(ir *m, const type *a, const type *b, type *out)
+{
+    type elem;
+
+    *out = (type){ .kind = TYPE_NONE };
+    if (a->kind == TYPE_OPTIONAL || b->kind == TYPE_OPTIONAL) {
+        if (!type_join(m, a->kind == TYPE_OPTIONAL ? a->elem : a,
+                       b->kind == TYPE_OPTIONAL ? b->elem : b, &elem))
+            return false;
+        *out = type_optional(m, &elem);
+    } else if (a->kind == TYPE_SEQUENCE && b->kind == TYPE_SEQUENCE) {
+        if (!type_join(m, a->elem, b->elem, &elem))
+            return false;
+        *out = type_sequence(m, &elem);
+    } else if (a->dtype != b->dtype || a->kind == TYPE_NONE ||
+               b->kind == TYPE_NONE || a->kind == TYPE_SEQUENCE ||
+               b->kind == TYPE_SEQUENCE) {
+        return false;
+    } else if (a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR &&
+               a->rank == b->rank) {
+        *out = join_tensors(m, a, b);
+    } else {
+        *out = type_unranked(a->dtype);
+    }
+    return m->status == HULL_OK;
+}
+
 type type_copy(ir *to, const ir *from, const type *t)
 {
     dim dims[HULL_MAX_RANK];

@@ -29,34 +29,38 @@ static hull_status single_infer(graph *g, node *n, uint32_t i, hull_dtype dt)
     return HULL_OK;
 }
 
-/* What two branches give: sizes that they do not agree on are unknown. */
+static hull_status differ(graph *g, const node *n, uint32_t i, const type *a,
+                          const type *b)
+{
+    char what[128];
+    buf ta, tb;
+    hull_status st;
+
+    buf_init(&ta, 1024);
+    buf_init(&tb, 1024);
+    type_print(&ta, g->m, a);
+    type_print(&tb, g->m, b);
+    st = fail(HULL_ESHAPE, "%s: result %u is %s in one branch, %s in the other",
+              node_what(n, what), i, ta.p != NULL ? ta.p : "?",
+              tb.p != NULL ? tb.p : "?");
+    buf_fini(&ta);
+    buf_fini(&tb);
+    return st;
+}
+
+/* What two branches give: sizes and ranks that they do not agree on are known
+ * to a run only. */
 static hull_status merge(graph *g, node *n, uint32_t i, const type *a,
                          const type *b)
 {
-    char what[128];
-    dim dims[HULL_MAX_RANK];
+    type t;
 
-    if (a->kind != TYPE_TENSOR || b->kind != TYPE_TENSOR) {
-        if (!type_agrees(g->m, a, b))
-            return fail(HULL_ESHAPE, "%s: result %u differs in kind between "
-                        "the branches",
-                        node_what(n, what), i);
-        value_set_type(g, n->out[i], a);
-        return HULL_OK;
+    if (!type_join(g->m, a, b, &t)) {
+        TRY(ir_status(g->m));
+        return differ(g, n, i, a, b);
     }
-    if (a->dtype != b->dtype || a->rank != b->rank)
-        return fail(HULL_ESHAPE,
-                    "%s: result %u is %s of rank %u in one branch, %s of rank "
-                    "%u in the other",
-                    node_what(n, what), i, hull_dtype_name(a->dtype), a->rank,
-                    hull_dtype_name(b->dtype), b->rank);
-    for (uint32_t k = 0; k < a->rank; k++) {
-        bool same = a->dims[k] != DIM_UNKNOWN && b->dims[k] != DIM_UNKNOWN &&
-                    dim_eq(g->m, a->dims[k], b->dims[k]);
-
-        dims[k] = same ? a->dims[k] : DIM_UNKNOWN;
-    }
-    return infer_out(g, n, i, a->dtype, dims, a->rank);
+    value_set_type(g, n->out[i], &t);
+    return ir_status(g->m);
 }
 
 static hull_status body_of(region **out, const node *n, const char *name)
@@ -91,33 +95,42 @@ static hull_status if_infer(graph *g, node *n)
     return HULL_OK;
 }
 
-/* Checks carried value i: given, parameter and result of the body. */
+/* A value of type t may stand where one of type `wide` is wanted. */
+static bool holds(const ir *m, const type *wide, const type *t)
+{
+    if (wide->kind == TYPE_OPTIONAL && t->kind != TYPE_OPTIONAL)
+        wide = wide->elem;
+    return type_agrees(m, wide, t);
+}
+
+/* Checks carried value i: what is given and what the body gives must be of the
+ * parameter's type, which is the result's too. */
 static hull_status carried_infer(graph *g, node *n, const region *body,
                                  uint32_t i)
 {
     const value *param = graph_value(g, body->params[i + 2]);
-    const type *given, *inside = &param->type;
+    const type *inside = &param->type;
     const type *next = graph_type(g, body->results[i + 1]);
+    const type *given = n->in[i + 2] != 0 ? graph_type(g, n->in[i + 2]) : NULL;
     char what[128], name[80];
 
     snprintf(name, sizeof(name), "carried value %u '%.*s'", i,
              (int)(param->name.n > 40 ? 40 : param->name.n),
              param->name.n > 0 ? param->name.p : "");
-    TRY(infer_tensor(&given, g, n, i + 2));
-    if (inside->kind != TYPE_TENSOR || next->kind != TYPE_TENSOR)
-        return fail(HULL_EUNSUPPORTED, "%s: %s is not a tensor",
-                    node_what(n, what), name);
+    if (given == NULL)
+        return fail(HULL_ESHAPE, "%s: %s is missing", node_what(n, what), name);
     if (given->dtype != inside->dtype || given->dtype != next->dtype)
         return fail(HULL_ESHAPE, "%s: %s is %s, in the body %s, after it %s",
                     node_what(n, what), name, hull_dtype_name(given->dtype),
                     hull_dtype_name(inside->dtype),
                     hull_dtype_name(next->dtype));
-    if (!type_agrees(g->m, given, inside) || !type_agrees(g->m, inside, next))
+    if (!holds(g->m, inside, given) || !holds(g->m, inside, next))
         return fail(HULL_EUNSUPPORTED,
-                    "%s: %s changes its shape, want one shape in all "
+                    "%s: %s changes its type, want one that holds in all "
                     "iterations",
                     node_what(n, what), name);
-    return infer_out(g, n, i, given->dtype, next->dims, next->rank);
+    value_set_type(g, n->out[i], inside);
+    return ir_status(g->m);
 }
 
 static hull_status loop_infer(graph *g, node *n)

@@ -31,6 +31,9 @@ hull_status infer_tensor(const type **out, graph *g, const node *n, uint32_t i)
         return fail(HULL_ESHAPE, "%s: operand %" PRIu32 " is missing",
                     node_what(n, what), i);
     t = graph_type(g, n->in[i]);
+    if (t && t->kind == TYPE_UNRANKED)
+        return fail(HULL_EUNSUPPORTED, "%s: the rank of operand %" PRIu32
+                    " is known to a run only", node_what(n, what), i);
     if (!t || t->kind != TYPE_TENSOR)
         return fail(HULL_ESHAPE, "%s: operand %" PRIu32 " is not a tensor",
                     node_what(n, what), i);
