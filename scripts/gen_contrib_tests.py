@@ -190,6 +190,15 @@ Case("swiglu_one_operand", "SwiGLU", [X],
 Case("gated_add", "GatedAdd", [X, randn("y", 2, 3, 8), randn("g", 2, 3, 1)],
      oracle=lambda x, y, g: x + y * g)
 
+Case("bias_softmax", "BiasSoftmax", [X, randn("b", 2, 1, 8)], axis=2,
+     is_inner_broadcast=1,
+     oracle=lambda x, b: (lambda e: e / e.sum(-1, keepdims=True))(
+         np.exp(x + b)))
+Case("bias_softmax_axes", "BiasSoftmax", [X, randn("b", 3, 8)], axis=1,
+     is_inner_broadcast=0,
+     oracle=lambda x, b: (lambda e: e / e.sum((1, 2), keepdims=True))(
+         np.exp(x + b)))
+
 # ---- norms -------------------------------------------------------------------------
 
 G8, B8 = W(randn("gamma", 8)), W(randn("beta", 8))
@@ -323,6 +332,25 @@ Case("attention_past_mask", "Attention",
 Case("attention_sizes", "Attention",
      [AX, W(randn("w", 8, 20, scale=0.5)), W(randn("wb", 20))], num_heads=2,
      qkv_hidden_sizes=[8, 8, 4], scale=0.3)
+
+
+
+def packed(x, w, b, offsets, ends):
+    """Two heads of four; sequences of 3 and 2 tokens."""
+    q, k, v = [np.moveaxis(p.reshape(-1, 2, 4), 1, 0)
+               for p in np.split(x @ w + b, 3, 1)]
+    y = []
+    for lo, hi in zip(ends, ends[1:]):
+        e = np.exp(q[:, lo:hi] @ np.swapaxes(k[:, lo:hi], 1, 2) / 2)
+        y.append(e / e.sum(-1, keepdims=True) @ v[:, lo:hi])
+    return np.moveaxis(np.concatenate(y, 1), 0, 1).reshape(-1, 8)
+
+
+Case("packed_attention", "PackedAttention",
+     [randn("px", 5, 8), AW, AB,
+      np.array([[0, 1, 2], [3, 4, 5]], np.int32),
+      np.array([0, 3, 5], np.int32)], num_heads=2, oracle=packed,
+     dims={0: ["t", 8], 3: ["b", "s"], 4: ["c"]})
 
 Q, K, V = randn("q", 2, 3, 8), randn("k", 2, 5, 8), randn("v", 2, 5, 6)
 Case("multi_head", "MultiHeadAttention", [Q, K, V], num_heads=2,
@@ -686,6 +714,59 @@ gather_blocks("gather_blocks_bytes_8", W(randint("g", 0, 256, 3, 32)),
               (3, 32), bits=8)
 gather_blocks("gather_blocks_outside", W(randint("g", 0, 256, 3, 32)),
               (3, 32), bits=8, indices=[0, 5, -4, 2])
+
+
+# ---- experts -----------------------------------------------------------------------------
+
+
+def moe(name, fusion=1, bias=True, **attrs):
+    Case(name, "MoE",
+         [randn(name + "x", 5, 8), randn(name + "r", 5, 4),
+          W(randn(name + "1", 4, 6 * fusion, 8)),
+          W(randn(name + "2", 4, 6 * fusion)) if bias else None,
+          W(randn(name + "3", 4, 8, 6)),
+          W(randn(name + "4", 4, 8)) if bias else None],
+         dims={0: ["t", 8], 1: ["t", 4]}, **attrs)
+
+
+moe("moe_relu", activation_type="relu", k=2)
+moe("moe_gelu_normal", activation_type="gelu", k=3,
+    normalize_routing_weights=1)
+moe("moe_silu", activation_type="silu", k=1, bias=False)
+moe("moe_swiglu", 2, activation_type="swiglu", swiglu_fusion=1, k=2,
+    activation_alpha=1.702, activation_beta=1.0, swiglu_limit=0.7)
+
+
+def qmoe(name, bits=4, block=0, zeros=False, weigh=False, fusion=1, **attrs):
+    e, h, i = 3, 32, 16
+    r = rng(name)
+
+    def fc(n, k):
+        blocks = k // block if block else 0
+        per = 8 // bits
+        shape = [e, n] + ([blocks] if block else [])
+        packed = shape[:-1] + [-(-shape[-1] // per)]
+        return [W(r.integers(0, 256, (e, n, k // per)).astype(np.uint8)),
+                W((r.random(shape) * 0.02 + 0.005).astype(F)),
+                W(randn(name + str(n), e, n))], \
+            W(r.integers(0, 256, packed).astype(np.uint8)) if zeros else None
+    (one, z1), (two, z2) = fc(i * fusion, h), fc(h, i)
+    Case(name, "QMoE",
+         [randn(name + "x", 1, 4, h), randn(name + "r", 4, e)] + one + two +
+         [None] * 3 + [z1, z2, None] +
+         ([np.abs(randn(name + "m", 4, e))] if weigh else []),
+         expert_weight_bits=bits, **({"block_size": block} if block else {}),
+         **attrs)
+
+
+# On the CPU ONNX Runtime normalises whatever the attribute says.
+qmoe("qmoe_4", activation_type="silu", k=2, normalize_routing_weights=1)
+qmoe("qmoe_8_zeros", bits=8, zeros=True, activation_type="relu", k=2,
+     normalize_routing_weights=1)
+qmoe("qmoe_4_blocks_zeros", block=16, zeros=True, activation_type="swiglu",
+     fusion=2, swiglu_fusion=1, k=2, normalize_routing_weights=1,
+     activation_alpha=1.702, activation_beta=1.0)
+qmoe("qmoe_4_weights", weigh=True, activation_type="silu", k=1)
 
 
 # ---- writing -----------------------------------------------------------------------------

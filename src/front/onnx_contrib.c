@@ -338,6 +338,19 @@ hull_status onnx_bias_dropout(onnx_call *c)
     return HULL_OK;
 }
 
+/* softmax(data + bias) over the axes from `axis` on. How the bias broadcasts
+ * its shape says as well. */
+hull_status onnx_bias_softmax(onnx_call *c)
+{
+    val in[1] = {op_binary(c->g, OP_add, c->in[0], c->in[1])};
+    onnx_call now = *c;
+
+    TRY(ir_status(c->m));
+    now.in = in;
+    now.n_in = 1;
+    return onnx_softmax_old(&now);
+}
+
 /* Halves of the last axis of x. */
 static hull_status halves(onnx_call *c, val x, val *out)
 {

@@ -47,6 +47,18 @@ val onnx_integer_product(onnx_call *c, val x, val w, val zero, val w_zero);
 val contrib_number(onnx_call *c, val v);
 val contrib_dequantize(onnx_call *c, val x, val scale, val zero);
 
+/* ---- blocks (onnx_contrib_blocks.c) -------------------------------------- */
+
+hull_status contrib_want_block(int64_t block) MUST_CHECK;
+hull_status contrib_want_bits(int64_t bits) MUST_CHECK;
+/* u8 [.., n] to u8 [.., n * 8 / bits]: values of `bits` bits, the low ones
+ * first, or the high ones. */
+val contrib_unpack(onnx_call *c, val x, int64_t bits, bool high_first);
+/* x (op) scale, one scale per `block` elements of the axis, which must be a
+ * whole number of blocks. No operand grows on its own. */
+val contrib_per_block(onnx_call *c, op_code op, val x, val scale,
+                      uint32_t axis, int64_t block);
+
 /* ---- attention ----------------------------------------------------------- */
 
 /* [b,s,h*d] to [b,h,s,d] and back. */

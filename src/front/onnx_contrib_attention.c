@@ -11,8 +11,8 @@
 #include <float.h>
 #include <inttypes.h>
 
-/* q, k, v are [b,h,s,d]; what is added to the scores broadcasts to
- * [b,h,s,t]. */
+/* q, k, v are [b,h,s,d]; what is added to the scores, or says which ones count
+ * (bool), broadcasts to [b,h,s,t]. */
 typedef struct parts {
     val q, k, v, add;
     dim batch, queries, keys, past;
@@ -249,6 +249,57 @@ hull_status onnx_contrib_self_attention(onnx_call *c)
         qkv = op_binary(c->g, OP_add, qkv, c->in[2]);
     return contrib_attention(c, qkv, onnx_in(c, 3), onnx_in(c, 4),
                              onnx_in(c, 5));
+}
+
+/* ---- PackedAttention ----------------------------------------------------- */
+
+/* Which sequence each of the tokens belongs to: how many end before it. */
+static val sequences(onnx_call *c, val ends, dim tokens)
+{
+    int64_t axes[1] = {1}, first[1] = {0};
+    val at = op_cast(c->g, ends, HULL_I64);
+
+    at = lower_axes_to_reshape(c->f, at, axes, 1, true);
+    val past = op_binary(c->g, OP_le, at, contrib_count(c, tokens, 1, 2));
+    return onnx_reduce(c, OP_reduce_sum, op_cast(c->g, past, HULL_I64), first,
+                       1, false);
+}
+
+/* The tokens of all sequences in one: each sees those of its own. */
+hull_status onnx_packed_attention(onnx_call *c)
+{
+    const type *t = onnx_type(c, c->in[0]), *ends = onnx_type(c, c->in[4]);
+    int64_t heads = 0, front_axis[1] = {0}, row[1] = {1};
+    dim width[3], at = 0;
+    val x[3];
+
+    TRY(heads_of(c, &heads));
+    TRY(contrib_absent(c, 5, "attention_bias"));
+    if (!t || !ends)
+        return ir_status(c->m);
+    if (t->rank != 2 || ends->rank != 1)
+        return fail(HULL_ESHAPE, "input of rank %" PRIu32 " and lengths of "
+                    "rank %" PRIu32 ", want 2 and 1", t->rank, ends->rank);
+    dim tokens = t->dims[0];
+    contrib_parameters(c, 1, 3);
+    val qkv = contrib_matmul(c, c->in[0], c->in[1], false, false);
+    qkv = op_binary(c->g, OP_add, qkv, c->in[2]);
+    qkv = lower_axes_to_reshape(c->f, qkv, front_axis, 1, true);
+    TRY(ir_status(c->m));
+    TRY(widths(c, onnx_type(c, qkv)->dims[2], width));
+    for (uint32_t i = 0; i < 3; i++) {
+        dim end = dim_add(c->m, at, width[i]);
+
+        x[i] = onnx_heads_apart(c, op_slice(c->g, qkv, 2, at, end, 1), heads);
+        at = end;
+    }
+    val of = sequences(c, c->in[4], tokens);
+    parts p = {.q = x[0], .k = x[1], .v = x[2]};
+    p.add = op_binary(c->g, OP_eq,
+                      lower_axes_to_reshape(c->f, of, row, 1, true), of);
+    val y = attend(c, &p, NULL);
+    c->out[0] = lower_axes_to_reshape(c->f, y, front_axis, 1, false);
+    return HULL_OK;
 }
 
 /* ---- MultiHeadAttention -------------------------------------------------- */

@@ -10,9 +10,7 @@
 
 #include <inttypes.h>
 
-/* u8 [.., n] to u8 [.., n * 8 / bits]: values of `bits` bits, the low ones
- * first, or the high ones. */
-static val unpack(onnx_call *c, val x, int64_t bits, bool high_first)
+val contrib_unpack(onnx_call *c, val x, int64_t bits, bool high_first)
 {
     const type *t = onnx_type(c, x);
     int64_t last[1] = {-1}, per = 8 / bits;
@@ -35,10 +33,8 @@ static val unpack(onnx_call *c, val x, int64_t bits, bool high_first)
     return op_reshape(c->g, x, flat, rank);
 }
 
-/* x (op) scale, one scale per `block` elements of the axis; the axis must be
- * a whole number of blocks. No operand grows on its own. */
-static val per_block(onnx_call *c, op_code op, val x, val scale, uint32_t axis,
-                     int64_t block)
+val contrib_per_block(onnx_call *c, op_code op, val x, val scale,
+                      uint32_t axis, int64_t block)
 {
     const type *t = onnx_type(c, x);
     int64_t axes[1] = {axis + 1};
@@ -65,18 +61,18 @@ static val by_block(onnx_call *c, op_code op, val x, val scale, uint32_t axis,
     val part[2];
 
     if (!t || !dim_is_int(c->m, t->dims[axis], &size) || size % block == 0)
-        return per_block(c, op, x, scale, axis, block);
+        return contrib_per_block(c, op, x, scale, axis, block);
     int64_t n = size / block, body = n * block;
     part[1] = op_binary(c->g, op, op_slice(c->g, x, axis, body, size, 1),
                         op_slice(c->g, scale, axis, n, n + 1, 1));
     if (n == 0)
         return part[1];
-    part[0] = per_block(c, op, op_slice(c->g, x, axis, 0, body, 1),
+    part[0] = contrib_per_block(c, op, op_slice(c->g, x, axis, 0, body, 1),
                         op_slice(c->g, scale, axis, 0, n, 1), axis, block);
     return op_concat(c->g, part, 2, axis);
 }
 
-static hull_status want_block(int64_t block)
+hull_status contrib_want_block(int64_t block)
 {
     if (block >= 16 && block <= INT32_MAX && (block & (block - 1)) == 0)
         return HULL_OK;
@@ -84,7 +80,7 @@ static hull_status want_block(int64_t block)
                 "power of two and at least 16", block);
 }
 
-static hull_status want_bits(int64_t bits)
+hull_status contrib_want_bits(int64_t bits)
 {
     if (bits == 2 || bits == 4 || bits == 8)
         return HULL_OK;
@@ -119,8 +115,8 @@ static hull_status read_nbits(onnx_call *c, nbits *p)
     p->bits = onnx_int(c, "bits", 4);
     p->block = onnx_int(c, "block_size", 0);
     p->dt = a->dtype;
-    TRY(want_bits(p->bits));
-    TRY(want_block(p->block));
+    TRY(contrib_want_bits(p->bits));
+    TRY(contrib_want_block(p->block));
     TRY(contrib_want(c, "weight_prepacked", 0));
     p->blocks = (p->k + p->block - 1) / p->block;
     const dim want[3] = {p->n, p->blocks, p->block * p->bits / 8};
@@ -145,7 +141,7 @@ static val zeros_of(onnx_call *c, const nbits *p)
         return op_scalar(c->g, p->dt, (double)(1 << (p->bits - 1)));
     if (z->dtype != HULL_U8)
         return op_reshape(c->g, op_cast(c->g, c->in[3], p->dt), flat, 2);
-    val v = unpack(c, op_reshape(c->g, c->in[3], packed, 2), p->bits, false);
+    val v = contrib_unpack(c, op_reshape(c->g, c->in[3], packed, 2), p->bits, false);
     v = op_slice(c->g, v, 1, 0, p->blocks, 1);
     return op_cast(c->g, v, p->dt);
 }
@@ -156,7 +152,7 @@ static val weights_of(onnx_call *c, const nbits *p)
     const dim each[3] = {p->n, p->blocks, p->block};
     const dim flat[2] = {p->n, p->blocks * p->block};
     const dim per[2] = {p->n, p->blocks}, one[3] = {p->n, p->blocks, 1};
-    val w = op_cast(c->g, unpack(c, c->in[1], p->bits, false), p->dt);
+    val w = op_cast(c->g, contrib_unpack(c, c->in[1], p->bits, false), p->dt);
     val scale = op_reshape(c->g, c->in[2], per, 2), zero = zeros_of(c, p);
     const type *z = onnx_type(c, zero);
     bool grouped = onnx_in(c, 4) != 0;
@@ -220,14 +216,14 @@ hull_status onnx_matmul_bnb4(onnx_call *c)
         return ir_status(c->m);
     hull_dtype dt = a->dtype;
     TRY(sizes(c, &k, &n));
-    TRY(want_block(block));
+    TRY(contrib_want_block(block));
     TRY(contrib_want(c, "training_mode", 0));
     if (kind != 0 && kind != 1)
         return fail(HULL_EFORMAT, "attribute 'quant_type' is %" PRId64
                     ", want 0 or 1", kind);
     contrib_parameters(c, 1, 3);
     dim flat[1] = {(n * k + 1) / 2}, shape[2] = {n, k};
-    val at = unpack(c, op_reshape(c->g, c->in[1], flat, 1), 4, true);
+    val at = contrib_unpack(c, op_reshape(c->g, c->in[1], flat, 1), 4, true);
     val w = contrib_gather(c, op_const(c->g, HULL_F32, sixteen, 1,
                                        kind ? nf4 : fp4),
                            op_cast(c->g, at, HULL_I32), 0);
@@ -256,7 +252,7 @@ static hull_status read_table(onnx_call *c, table *p)
     p->bits = t->dtype == HULL_U8 ? onnx_int(c, "bits", 4) : 8;
     p->block = onnx_int(c, "block_size", 128);
     p->is_float = dtype_is_float(t->dtype);
-    TRY(want_bits(p->bits));
+    TRY(contrib_want_bits(p->bits));
     TRY(onnx_axis(c, onnx_int(c, "gather_axis", 0), t->rank, &p->axis));
     TRY(onnx_axis(c, onnx_int(c, "quantize_axis", 1), t->rank, &p->along));
     if (p->is_float && p->block == 0 &&
@@ -264,7 +260,7 @@ static hull_status read_table(onnx_call *c, table *p)
         p->block = size;
         return HULL_OK;
     }
-    return want_block(p->block);
+    return contrib_want_block(p->block);
 }
 
 /* Rows of a table at indices; zeros where an index is outside. */
@@ -302,9 +298,9 @@ hull_status onnx_gather_blocks(onnx_call *c)
     bool packed = t->dtype == HULL_U8;
     contrib_parameters(c, 0, 1);
     contrib_parameters(c, 2, 4);
-    val w = op_cast(c->g, unpack(c, c->in[0], p.bits, false), dt);
+    val w = op_cast(c->g, contrib_unpack(c, c->in[0], p.bits, false), dt);
     if (onnx_in(c, 3)) {
-        val z = op_cast(c->g, unpack(c, c->in[3], p.bits, false), dt);
+        val z = op_cast(c->g, contrib_unpack(c, c->in[3], p.bits, false), dt);
         const type *zt = onnx_type(c, z);
 
         s = onnx_type(c, c->in[2]);

@@ -112,6 +112,7 @@ onnx_lower_fn onnx_rfft;         /* (1 = back) */
 onnx_lower_fn onnx_complex_mul;  /* (1 = by the conjugate) */
 onnx_lower_fn onnx_expand_dims, onnx_torch_embedding, onnx_unfold_tensor;
 onnx_lower_fn onnx_inverse;
+onnx_lower_fn onnx_bias_softmax; /* (op) */
 
 /* onnx_contrib_norm.c */
 onnx_lower_fn onnx_simplified_norm, onnx_gated_rms_norm, onnx_embed_norm;
@@ -121,7 +122,7 @@ onnx_lower_fn onnx_contrib_group_norm; /* (1 = with a skip) */
 /* onnx_contrib_attention.c, onnx_contrib_gqa.c */
 onnx_lower_fn onnx_contrib_self_attention, onnx_multi_head;
 onnx_lower_fn onnx_masked_multi_head, onnx_contrib_rotary, onnx_gemma_rotary;
-onnx_lower_fn onnx_group_query;
+onnx_lower_fn onnx_group_query, onnx_packed_attention;
 
 /* onnx_contrib_quant.c */
 onnx_lower_fn onnx_qlinear_binary, onnx_qlinear_unary; /* (op) */
@@ -134,6 +135,9 @@ onnx_lower_fn onnx_qgemm, onnx_qattention, onnx_qembed_norm;
 
 /* onnx_contrib_blocks.c */
 onnx_lower_fn onnx_matmul_nbits, onnx_matmul_bnb4, onnx_gather_blocks;
+
+/* onnx_contrib_moe.c */
+onnx_lower_fn onnx_moe, onnx_qmoe;
 
 /* onnx_contrib_rnn.c */
 onnx_lower_fn onnx_dynamic_lstm;
