@@ -144,6 +144,9 @@ val aten_clamp(aten_call *c, val x, double lo, double hi);
 val aten_matmul(aten_call *c, val a, val b, val bias);
 val aten_broadcast(aten_call *c, val x, const dim *d, uint32_t rank);
 
+/* A mask as index: one vector of places per axis; how many (aten_dynamic.c). */
+uint32_t aten_mask_rows(aten_call *c, val mask, val *out);
+
 /* Every lowering, from the table. */
 #define ATEN(name, schema, lower, param) aten_lower lower;
 #include "front/aten.def"

@@ -173,30 +173,50 @@ static void common_shape(aten_call *c, indexing *d)
     }
 }
 
-/* Reads list argument 1; false when this form has no lowering. */
+static void add_index(aten_call *c, indexing *d, uint32_t axis, uint32_t rank,
+                      val at)
+{
+    if (axis >= rank) {
+        call_fail(c, HULL_EFORMAT, "indices do not fit the rank");
+        return;
+    }
+    d->adjacent &= d->n == 0 || d->axes[d->n - 1] + 1 == axis;
+    d->axes[d->n] = axis;
+    d->at[d->n++] = at;
+}
+
+/* Reads list argument 1; false when this form has no lowering. A mask counts
+ * as the places where it is true, one vector for each of its axes. */
 static bool read_indices(aten_call *c, val x, indexing *d)
 {
     const aten_value *list = &c->args[1];
+    uint32_t axis = 0, rank = call_rank(c, x);
 
     *d = (indexing){.adjacent = true};
-    if (list->kind != ATEN_TENSORS || list->n > call_rank(c, x)) {
+    if (list->kind != ATEN_TENSORS || list->n > rank) {
         call_fail(c, HULL_EFORMAT, "indices do not fit the rank");
         return false;
     }
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (!list->vals[i])
+    for (uint32_t i = 0; i < list->n && c->st == HULL_OK; i++) {
+        val at = list->vals[i], rows[HULL_MAX_RANK] = {0};
+        hull_dtype dt = at ? call_dtype(c, at) : HULL_NONE;
+        uint32_t n = 1;
+
+        if (!at) {
+            axis++;
             continue;
-        if (!dtype_is_int(call_dtype(c, list->vals[i])) ||
-            call_dtype(c, list->vals[i]) == HULL_U8) {
-            call_missing(c, "a mask as index");
-            return false;
         }
-        d->adjacent &= d->n == 0 || d->axes[d->n - 1] + 1 == i;
-        d->axes[d->n] = i;
-        d->at[d->n++] = op_cast(c->g, list->vals[i], HULL_I64);
+        if (dt == HULL_BOOL || dt == HULL_U8)
+            n = aten_mask_rows(c, at, rows);
+        else
+            rows[0] = op_cast(c->g, at, HULL_I64);
+        for (uint32_t k = 0; k < n; k++)
+            add_index(c, d, axis++, rank, rows[k]);
     }
+    if (c->st != HULL_OK || c->missing)
+        return false;
     common_shape(c, d);
-    if (d->rank + call_rank(c, x) - d->n >= HULL_MAX_RANK) {
+    if (d->rank + rank - d->n >= HULL_MAX_RANK) {
         call_fail(c, HULL_EUNSUPPORTED, "the rank becomes too large");
         return false;
     }

@@ -40,6 +40,8 @@ dim pt2_expr(ir *m, const pt2_defs *defs, str text);
 uint32_t pt2_relations(ir *m, const pt2_defs *defs, str text,
                        pt2_relation *out, uint32_t max);
 bool pt2_is_unbacked(str name);
+/* The name, when the text is one unbacked symbol and nothing else; or "". */
+str pt2_unbacked_name(str text);
 
 typedef struct pt2_cell {
     aten_value value;
@@ -119,7 +121,7 @@ hull_status pt2_meta_type(pt2 *p, const pt2_scope *s, str name, type *out)
 hull_status pt2_nodes(pt2 *p, pt2_scope *s) MUST_CHECK;
 
 /* The file states every result's type: a lowering that gives another one (or
- * a file that was altered) is noticed at its node. */
+ * a file that was altered) is noticed at its node. Learns sizes. */
 hull_status pt2_check_type(pt2 *p, const pt2_scope *s, str name, val v)
     MUST_CHECK;
 
@@ -131,8 +133,12 @@ hull_status pt2_read_guards(pt2 *p, struct json_t *root, struct json_t *graph)
 /* The types of n inputs with the guards in them. */
 hull_status pt2_guard_inputs(pt2 *p, const type *plain, type *out, uint32_t n)
     MUST_CHECK;
-/* The symbol `name`, which comes from data, is d from here on. */
-hull_status pt2_define(pt2 *p, str name, dim d) MUST_CHECK;
+/* Where the file gives sizes of tensor `name`, or number `name`, as symbols
+ * that come from data: what they are from here on. */
+hull_status pt2_learn_sizes(pt2 *p, const pt2_scope *s, str name,
+                            const type *t) MUST_CHECK;
+hull_status pt2_learn_number(pt2 *p, const pt2_scope *s, str name, dim d)
+    MUST_CHECK;
 
 /* ---- pt2_alias.c --------------------------------------------------------- */
 

@@ -165,6 +165,19 @@ bool pt2_is_unbacked(str name)
            str_starts(name, "zuf");
 }
 
+str pt2_unbacked_name(str text)
+{
+    str rest;
+
+    if (str_starts(text, "Symbol('") && memchr(text.p, ')', text.n) ==
+                                            text.p + text.n - 1)
+        text = str_split((str){text.p + 8, text.n - 8}, '\'', &rest);
+    for (size_t i = 0; i < text.n; i++)
+        if (!is_letter(text.p[i]) && !is_digit(text.p[i]))
+            return str_of("");
+    return pt2_is_unbacked(text) ? text : str_of("");
+}
+
 static fraction symbol(parser *q, str name)
 {
     if (name.n == 0 || name.n > 128)

@@ -184,6 +184,7 @@ hull_status pt2_check_type(pt2 *p, const pt2_scope *s, str name, val v)
     type want;
     bool same;
 
+    TRY(pt2_learn_sizes(p, s, name, got));
     TRY(pt2_meta_type(p, s, name, &want));
     same = got->dtype == want.dtype && got->rank == want.rank;
     for (uint32_t i = 0; same && i < want.rank; i++)
@@ -212,21 +213,28 @@ static hull_status name_list(pt2 *p, pt2_scope *s, json_t *list,
                     v->kind == ATEN_TENSORS ? v->n : 1);
     for (uint32_t i = 0; i < v->n; i++) {
         str name = text_of(json_object_get(json_array_get(list, i), "name"));
-        aten_value one = {.kind = ATEN_TENSOR, .v = v->vals[i]};
+        aten_value one = {.kind = ATEN_TENSOR};
 
+        one.v = front_settle(p->f, v->vals[i]);
+        TRY(ir_status(p->m));
         TRY(pt2_check_type(p, s, name, one.v));
         TRY(name_result(p, s, name, &one, source, c, NULL));
     }
     return HULL_OK;
 }
 
-/* A size that inference could not state; the file may. */
-static void know_size(pt2 *p, const pt2_scope *s, str name, aten_value *v)
+/* A size that inference could not state; the file may. And a symbol of the file
+ * whose value comes from data is what inference states. */
+static hull_status know_size(pt2 *p, const pt2_scope *s, str name,
+                             aten_value *v)
 {
+    if (v->kind == ATEN_INT)
+        TRY(pt2_learn_number(p, s, name, v->i));
     if (v->kind == ATEN_INT && v->i == DIM_UNKNOWN)
         v->i = pt2_sym_int(p, json_object_getn(json_object_get(
                                      s->graph, "sym_int_values"),
                                      name.p, name.n));
+    return HULL_OK;
 }
 
 static hull_status name_outputs(pt2 *p, pt2_scope *s, json_t *outputs,
@@ -249,9 +257,12 @@ static hull_status name_outputs(pt2 *p, pt2_scope *s, json_t *outputs,
         if (i >= c->n_out)
             return fail(HULL_EFORMAT, "result %zu is named, there are %u", i,
                         c->n_out);
-        if (v.kind == ATEN_TENSOR)
+        if (v.kind == ATEN_TENSOR) {
+            v.v = front_settle(p->f, v.v);
+            TRY(ir_status(p->m));
             TRY(pt2_check_type(p, s, name, v.v));
-        know_size(p, s, name, &v);
+        }
+        TRY(know_size(p, s, name, &v));
         TRY(name_result(p, s, name, &v, source, c, c->unread[i]));
     }
     return HULL_OK;
@@ -357,8 +368,8 @@ static hull_status bind_inputs(pt2 *p, const pt2_scope *s, json_t *at,
         if (c->n_args && str_eq(name, c->arg_names[0])) {
             *target = cell;
             *target_name = pt2_result_name(arg);
-            if (v.kind == ATEN_TENSOR && str_is(str_of(c->row->name),
-                                                "as_strided"))
+            if (v.kind == ATEN_TENSOR &&
+                str_is(str_of(c->row->name), "as_strided"))
                 know_strides(p, s, *target_name, c);
         }
     }

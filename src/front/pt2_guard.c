@@ -255,7 +255,8 @@ hull_status pt2_read_guards(pt2 *p, json_t *root, json_t *g)
 
 /* ---- symbols of data ----------------------------------------------------- */
 
-hull_status pt2_define(pt2 *p, str name, dim d)
+/* The symbol `name` is d from here on. */
+static hull_status define(pt2 *p, str name, dim d)
 {
     pt2_defs *defs = &p->defs;
     uint32_t old, n = 0;
@@ -276,6 +277,34 @@ hull_status pt2_define(pt2 *p, str name, dim d)
     }
     p->n_pending = n;
     return HULL_OK;
+}
+
+static hull_status learn(pt2 *p, json_t *size, dim d)
+{
+    json_t *text = json_object_get(json_object_get(size, "as_expr"),
+                                   "expr_str");
+    str name = pt2_unbacked_name(text_of(text));
+
+    return name.n ? define(p, name, d) : HULL_OK;
+}
+
+hull_status pt2_learn_sizes(pt2 *p, const pt2_scope *s, str name,
+                            const type *t)
+{
+    json_t *meta = json_object_getn(json_object_get(s->graph, "tensor_values"),
+                                    name.p, name.n);
+    json_t *sizes = json_object_get(meta, "sizes");
+
+    for (uint32_t i = 0; i < t->rank; i++)
+        TRY(learn(p, json_array_get(sizes, i), t->dims[i]));
+    return HULL_OK;
+}
+
+hull_status pt2_learn_number(pt2 *p, const pt2_scope *s, str name, dim d)
+{
+    return learn(p, json_object_getn(json_object_get(s->graph,
+                                                     "sym_int_values"),
+                                     name.p, name.n), d);
 }
 
 /* ---- guards in the inputs' types ----------------------------------------- */
