@@ -166,7 +166,7 @@ def whole(op, params, rows, body, results):
     n = len(files.get(op, []))
     for row in [r for r in rows if r[0] == "error"]:
         rows.remove(row)
-        at = body.index("\n", body.index(f" = {op} "))
+        at = body.index("\n", body.index(f" = {op}"))
         body = f"{body[:at]}  // error: {row[2]}{body[at:]}"
     text(op, f"graph @t{n}({params}) {{\n" + "".join(
         f"  // {k}: {name} = {t if isinstance(t, str) else values(t)}\n"

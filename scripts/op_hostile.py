@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from op_cases import (DT, INF, NAN, Lit, Raw, bits, case, d, exact, high, low,
-                      narrow, npt, of, rand, to, whole, wrap)
+                      narrow, npt, number, of, rand, to, whole, wrap)
 
 # The ends of the float types: largest, smallest normal and subnormal.
 ENDS = {"f64": [1.7976931348623157e308, 2.2250738585072014e-308, 5e-324],
@@ -843,6 +843,13 @@ def resize():
     case("resize", [e], e, size=[0], mode="linear")
     one = torch.zeros(1, 1, 2)
     case("resize", [one], torch.zeros(1, 1, 0), size=[0], **near)
+    ten = torch.arange(10.0)
+    case("resize", [ten, None, of("f32", [0.7])], of("f32", [0, 1, 2, 4, 5, 7,
+                                                             8]), size=[7],
+         **near)
+    for bad in (0.5, -0.7, NAN, INF):
+        case("resize", [ten, None, of("f32", [bad])], None, error="scale",
+             size=[7], mode="nearest")
     for bad, why in (({"size": [-1]}, "size"), ({"size": [2**60]}, "large"),
                      ({"mode": "no"}, "mode"), ({"coord": "no"}, "coord"),
                      ({"size": [4], "scales": [NAN]}, "scale"),
@@ -892,6 +899,23 @@ def sample():
 
 
 # ---- the rest ----------------------------------------------------------------
+
+def roi():
+    for dt in ("f64", "f32", "f16", "bf16", "f4e2m1"):
+        m = ENDS[dt][0]
+        x = Lit(dt, [m] * 4, 1, 1, 2, 2)
+        case("roi_align", [x, Lit(dt, [0.0, 0.0, 0.5, 0.0], 1, 4),
+                           Lit("i4", [0])], Lit(dt, [m], 1, 1, 1, 1),
+             out=[1, 1], samples=1)
+        case("roi_pool", [x, Lit(dt, [0.0, 0.0, 0.0, 1.0, 1.0], 1, 5)],
+             Lit(dt, [m], 1, 1, 1, 1), out=[1, 1])
+    x, r = torch.zeros(1, 1, 2, 2), torch.zeros(1, 4)
+    for dt, bad in (("i64", [1, -2, 2**63 - 1, -2**63]), ("i4", [7, -8]),
+                    ("u64", [2**64 - 1, 2**63])):
+        for k in bad:
+            case("roi_align", [x, r, Lit(dt, [k])], None, error="range",
+                 out=[1, 1])
+
 
 def norm():
     for dt in ("f64", "f32", "f16", "bf16"):
@@ -1464,6 +1488,194 @@ def suppress():
          error="want i64")
 
 
+def sequence():
+    """Positions, sizes and presence are data, and checked in every run."""
+    def put(op, params, rows, body, results):
+        whole(op, params, rows, body, results)
+
+    for dt in ALL + ("bool",) + tuple(ENDS):
+        v = ends(dt) if dt in ENDS else [1, 0] if dt == "bool" else \
+            extremes(dt)
+        x, n = Lit(dt, v), len(v)
+        given = [("input", "%x", x), ("input", "%y", Lit(dt, [], 0, n)),
+                 ("expect", "%r", x)]
+        params = f"%x: {dt}[{n}], %y: {dt}[0,{n}]"
+        put("seq_new", params, given,
+            "  %s = seq_new %x, %x\n  %i = const {value=-2} : i64[]\n"
+            "  %r = seq_at %s, %i\n", "%r")
+        put("opt_new", params, given,
+            "  %o = opt_new %x\n  %r = opt_get %o\n", "%r")
+        put("opt_get", params, given, "  %r = opt_get %x\n", "%r")
+        put("opt_has", params, given[:2] + [("expect", "%r",
+                                             scalar("bool", 1))],
+            "  %o = opt_new %y\n  %r = opt_has %o\n", "%r")
+        put("seq_at", params, given,
+            "  %s = seq_new %x\n  %i = const {value=0} : i64[]\n"
+            "  %r = seq_at %s, %i\n", "%r")
+        put("seq_length", params, given[:2] + [("expect", "%r",
+                                                scalar("i64", 3))],
+            "  %s = seq_new %x, %x, %x\n  %r = seq_length %s\n", "%r")
+        put("seq_insert", params, given,
+            "  %s = seq_new %x\n  %t = seq_insert %s, %x\n"
+            "  %i = const {value=1} : i64[]\n  %r = seq_at %t, %i\n", "%r")
+        put("seq_erase", params, given,
+            "  %s = seq_new %x, %x\n  %t = seq_erase %s\n"
+            "  %i = const {value=0} : i64[]\n  %r = seq_at %t, %i\n", "%r")
+        put("seq_concat", params, given[:2] + [
+            ("expect", "%r", f"[2,{n}] {text_of(Lit(dt, v * 2))}")],
+            "  %s = seq_new %x, %x\n"
+            "  %r = seq_concat %s {axis=0, new_axis=true}\n", "%r")
+        put("seq_split", params, given,
+            "  %s = seq_split %x {axis=0}\n"
+            "  %r = seq_concat %s {axis=0}\n", "%r")
+    positions()
+    put("seq_concat", "%x: f32[2,0], %y: f32[2,1]",
+        [("input", "%x", torch.zeros(2, 0)),
+         ("input", "%y", of("f32", [NAN, -0.0], 2, 1)),
+         ("expect", "%r", "[2,1] [nan, -0.0]")],
+        "  %s = seq_new %x, %y\n  %r = seq_concat %s {axis=1}\n", "%r")
+    put("seq_concat", "%x: f32[2,1], %y: f32[3,1]",
+        [("input", "%x", torch.zeros(2, 1)),
+         ("input", "%y", torch.zeros(3, 1)), ("error", "", "another")],
+        "  %s = seq_new %x, %y\n  %r = seq_concat %s {axis=1}\n", "%r")
+    case("seq_concat", [of("f32", [1.0])], None, error="no sequence", axis=0)
+    put("seq_new", "%x: f32[2], %y: i64[2]",
+        [("input", "%x", torch.zeros(2)), ("input", "%y", of("i64", [1, 2])),
+         ("error", "", "one sequence")], "  %r = seq_new %x, %y\n", "%r")
+    put("seq_length", "%x: f32[0]",
+        [("input", "%x", torch.zeros(0)), ("expect", "%r", scalar("i64", 0))],
+        "  %s = seq_new : sequence(f32[2])\n  %r = seq_length %s\n", "%r")
+    case("seq_length", [of("f32", [1.0])], None, error="no sequence")
+    empty = "  %o = opt_new : optional(f32[2])\n"
+    put("opt_has", "%x: f32[0]",
+        [("input", "%x", torch.zeros(0)),
+         ("expect", "%r", scalar("bool", 0))],
+        empty + "  %r = opt_has %o\n", "%r")
+    case("opt_has", [], None, error="opt_has")
+    put("opt_get", "%x: f32[0]",
+        [("input", "%x", torch.zeros(0)), ("error", "", "no value")],
+        empty + "  %r = opt_get %o\n", "%r")
+    put("opt_new", "%x: f32[0]",
+        [("input", "%x", torch.zeros(0)), ("error", "", "declares no type")],
+        "  %r = opt_new\n", "%r")
+    exact.update(("seq_new", "seq_insert", "seq_erase", "seq_at",
+                  "seq_length", "seq_concat", "seq_split", "opt_new",
+                  "opt_has", "opt_get"))
+
+
+def text_of(t):
+    return "[" + ", ".join(number(v, t.dtype) for v in t.numbers) + "]"
+
+
+def positions():
+    three = "  %s = seq_new %x, %y, %x\n"
+    x, y = of("f32", [1, 2]), of("f32", [3, 4])
+    given = [("input", "%x", x), ("input", "%y", y)]
+
+    def at(op, dt, i, body, want, error=None):
+        rows = given + [("input", "%i", scalar(dt, i))]
+        rows.append(("error", "", error) if error else ("expect", "%r", want))
+        whole(op, f"%x: f32[2], %y: f32[2], %i: {dt}[]", rows, three + body,
+              "%r")
+
+    for i, want in ((0, x), (1, y), (-1, x), (-3, x)):
+        at("seq_at", "i64", i, "  %r = seq_at %s, %i\n", want)
+    no = "does not exist"
+    for dt, bad in (("i64", [3, -4, 2**63 - 1, -2**63]), ("i32", [2**31 - 1]),
+                    ("u64", [2**64 - 1, 3]), ("i4", [7, -8])):
+        for i in bad:
+            at("seq_at", dt, i, "  %r = seq_at %s, %i\n", None, no)
+            at("seq_erase", dt, i, "  %r = seq_erase %s, %i\n", None, no)
+            if i != 3:
+                at("seq_insert", dt, i, "  %r = seq_insert %s, %x, %i\n",
+                   None, no)
+    after = "  %k = const {value=1} : i64[]\n  %r = seq_at %t, %k\n"
+    for i, want in ((0, x), (1, x), (-3, x), (3, y), (2, y)):
+        at("seq_insert", "i64", i, "  %t = seq_insert %s, %x, %i\n" + after,
+           want)
+    for i, want in ((0, x), (1, x), (2, y), (-1, y)):
+        at("seq_erase", "i64", i, "  %t = seq_erase %s, %i\n" + after, want)
+    for op in ("seq_at %s, %i", "seq_erase %s, %i"):
+        name = op.split()[0]
+        whole(name, "%x: f32[0], %i: i64[]",
+              [("input", "%x", torch.zeros(0)),
+               ("input", "%i", scalar("i64", 0)), ("error", "", no)],
+              f"  %s = seq_new : sequence(f32[0])\n  %r = {op}\n", "%r")
+    whole("seq_erase", "%x: f32[0]",
+          [("input", "%x", torch.zeros(0)), ("error", "", "empty")],
+          "  %s = seq_new : sequence(f32[0])\n  %r = seq_erase %s\n", "%r")
+    split = "  %s = seq_split %x, %n {axis=0}\n"
+    t = of("f32", [1, 2, 3, NAN, -0.0])
+
+    def cut(kind, n, i, want, error=None):
+        rows = [("input", "%x", t), ("input", "%n", n)]
+        rows.append(("error", "", error) if error else ("expect", "%r", want))
+        whole("seq_split", f"%x: f32[5], %n: {kind}", rows, split +
+              f"  %i = const {{value={i}}} : i64[]\n"
+              "  %r = seq_at %s, %i\n", "%r")
+
+    cut("i64[]", scalar("i64", 2), 2, "[1] [-0.0]")
+    cut("i64[]", scalar("i64", 2**63 - 1), 0, "[5] [1, 2, 3, nan, -0.0]")
+    cut("i64[3]", of("i64", [2, 0, 3]), 1, "[0] []")
+    cut("i64[3]", of("i64", [2, 0, 3]), -1, "[3] [3, nan, -0.0]")
+    for n in (0, -1, -2**63):
+        cut("i64[]", scalar("i64", n), 0, None, "size")
+    cut("u64[]", scalar("u64", 2**64 - 1), 0, None, "size")
+    for n in ([2, 4], [6, -1], [2**63 - 1, 2**63 - 1], [2, 2]):
+        cut("i64[2]", Lit("i64", n), 0, None, "size")
+    whole("seq_split", "%x: f32[2,0]",
+          [("input", "%x", torch.zeros(2, 0)), ("expect", "%r", "[1,0] []")],
+          "  %s = seq_split %x {axis=0}\n  %i = const {value=1} : i64[]\n"
+          "  %r = seq_at %s, %i\n", "%r")
+    whole("seq_split", "%x: f32[2]",
+          [("input", "%x", x), ("expect", "%r", "[] [2]")],
+          "  %s = seq_split %x {axis=0, keep=false}\n"
+          "  %i = const {value=1} : i64[]\n  %r = seq_at %s, %i\n", "%r")
+    case("seq_split", [of("f32", 1.0)], None, error="axis", axis=0)
+
+
+def philox(seed, draw, at):
+    """Philox4x32-10 on plain integers."""
+    c = [at & 0xffffffff, at >> 32, draw & 0xffffffff, draw >> 32]
+    k = [seed & 0xffffffff, seed >> 32 & 0xffffffff]
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [b >> 32 ^ c[1] ^ k[0], b & 0xffffffff, a >> 32 ^ c[3] ^ k[1],
+             a & 0xffffffff]
+        k = [(k[0] + 0x9E3779B9) & 0xffffffff, (k[1] + 0xBB67AE85) &
+             0xffffffff]
+    return c
+
+
+def random():
+    """irtest's stream has seed 7; a node is a draw."""
+    def numbers(n, dt, seed=7, draw=0, normal=False):
+        width = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}[dt]
+        out = []
+        for i in range(n):
+            w = philox(seed % 2**64, draw, i)
+            high, other = (w[j] << 32 | w[j + 1] for j in (0, 2))
+            if normal:
+                out.append(math.sqrt(-2 * math.log1p(-(high >> 11) * 2**-53)) *
+                           math.cos(2 * math.pi * (other >> 11) * 2**-53))
+            else:
+                out.append((high >> 64 - width) * 2.0**-width)
+        return out
+
+    for dt in ("f64", "f32", "f16", "bf16"):
+        case("random", [], lit(dt, numbers(6, dt), 2, 3), shape=[2, 3],
+             dtype=Raw(dt))
+        case("random", [], lit(dt, numbers(4, dt, normal=True)), shape=[4],
+             dtype=Raw(dt), normal=True)
+    for seed in (0, -1, 2**63 - 1, -2**63):
+        case("random", [], lit("f32", numbers(2, "f32", seed=seed)),
+             shape=[2], seed=seed)
+    case("random", [], torch.zeros(0, 3), shape=[0, 3])
+    case("random", [], None, error="dtype", shape=[1], dtype=Raw("i32"))
+    case("random", [], None, error="dtype", shape=[1], dtype=Raw("f8e5m2"))
+    case("random", [], None, error="large", shape=[2**40, 2**40])
+
+
 def control():
     x = of("f32", [NAN, -0.0])
     body = ("  %r = if %c {then=graph () {\n    return %x\n  }, else=graph ()"
@@ -1537,6 +1749,6 @@ def control():
 
 
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
-          matmul, conv, pool, resize, sample, norm, attention, view, index, scatter,
+          matmul, conv, pool, resize, sample, roi, norm, attention, view, index, scatter,
           quant, recurrent, linalg, fourier, bind, found,
-          refuse, small, control)
+          sequence, random, refuse, small, control)

@@ -244,6 +244,7 @@ typedef struct launch {
     program_plan *pl;
     place in[MAX_VALUES], out[MAX_VALUES], scratch;
     shape shapes[MAX_VALUES], results[MAX_VALUES];
+    random_state random;
 } launch;
 
 static hull_status make_place(launch *l, place *out, uint64_t size)
@@ -296,6 +297,9 @@ static hull_status launch_run(trial *c, launch *l, const graph *g,
         memcpy(l->shapes[i].dims, in->t[i].shape, sizeof(l->shapes[i].dims));
     }
     TRY(be->stream_new(&l->s, l->d));
+    l->random = (random_state){ .seed = 7 };
+    if (be->stream_random != NULL)
+        be->stream_random(l->s, &l->random);
     TRY(be->program_load(&l->p, l->d, g));
     for (uint32_t i = 0; i < in->n; i++) {
         TRY(make_place(l, &l->in[i], tensor_bytes(&in->t[i])));

@@ -118,6 +118,8 @@ static const char *sim_why_not(const device *d, const graph *g, const node *n)
         return "sim has no recurrent kernels";
     if (n->op == OP_topk)
         return "sim has no kernel that sorts";
+    if (n->op == OP_random)
+        return "sim has no random numbers";
     for (uint32_t i = 0; why == NULL && i < n->n_in; i++)
         if (n->in[i] != 0)
             why = why_not_type(g, n->in[i]);
