@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * scan.c - cumsum and cumprod along one axis, in double or in 64 bits.
+ * scan.c - cumsum, cumprod, cum_max, cum_min and cum_logsumexp along one axis,
+ * in double or in 64 bits. A NaN stays the extreme once it is.
  */
 #include "ops/family.h"
+
+#include <math.h>
+
+static bool is_extreme(op_code op)
+{
+    return op == OP_cum_max || op == OP_cum_min;
+}
 
 hull_status scan_infer(graph *g, node *n)
 {
@@ -11,8 +19,11 @@ hull_status scan_infer(graph *g, node *n)
     uint32_t axis = 0;
 
     TRY(infer_tensor(&t, g, n, 0));
-    TRY(infer_want(n, t, WANT_FLOAT | WANT_INT));
+    TRY(infer_want(n, t, n->op == OP_cum_logsumexp ? WANT_FLOAT
+                                                   : WANT_FLOAT | WANT_INT));
     TRY(infer_axis(&axis, n, attr_int(n, "axis"), t->rank));
+    if (is_extreme(n->op))
+        TRY(infer_out(g, n, 1, HULL_I64, t->dims, t->rank));
     return infer_out(g, n, 0, t->dtype, t->dims, t->rank);
 }
 
@@ -48,6 +59,70 @@ static void scan_line(const node *n, const tensor *in, tensor *out,
     }
 }
 
+/* b takes the place of a. */
+static bool wins(const node *n, const tensor *in, uint64_t a, uint64_t b)
+{
+    bool most = n->op == OP_cum_max;
+    hull_dtype dt = in->dtype;
+
+    if (dtype_is_float(dt)) {
+        double x = load_f64(dt, in->data, a), y = load_f64(dt, in->data, b);
+
+        return isnan(y) || (!isnan(x) && (most ? y >= x : y <= x));
+    }
+    int64_t x = load_i64(dt, in->data, a), y = load_i64(dt, in->data, b);
+    if (dt == HULL_U64)
+        return most ? (uint64_t)y >= (uint64_t)x : (uint64_t)y <= (uint64_t)x;
+    return most ? y >= x : y <= x;
+}
+
+static void extreme_line(const node *n, const tensor *in, tensor *out,
+                         int64_t base, split s)
+{
+    int64_t best = 0;
+
+    for (int64_t k = 0; k < s.len; k++) {
+        uint64_t at = (uint64_t)(base + k * s.inner);
+        uint64_t held = (uint64_t)(base + best * s.inner);
+
+        if (wins(n, in, held, at)) {
+            best = k;
+            held = at;
+        }
+        if (dtype_is_float(in->dtype))
+            store_f64(in->dtype, out[0].data, at,
+                      load_f64(in->dtype, in->data, held));
+        else
+            store_i64(in->dtype, out[0].data, at,
+                      load_i64(in->dtype, in->data, held));
+        store_i64(HULL_I64, out[1].data, at, best);
+    }
+}
+
+/* log(exp(a) + exp(b)) */
+static double log_add(double a, double b)
+{
+    double most = a > b ? a : b, least = a > b ? b : a;
+
+    if (isnan(a) || isnan(b))
+        return a + b;
+    if (isinf(most) || isinf(least)) /* also of one sign */
+        return most;
+    return most + log1p(exp(least - most));
+}
+
+static void log_line(const tensor *in, tensor *out, int64_t base, split s)
+{
+    double sum = -HUGE_VAL;
+
+    for (int64_t k = 0; k < s.len; k++) {
+        uint64_t at = (uint64_t)(base + k * s.inner);
+
+        sum = log_add(sum, load_f64(in->dtype, in->data, at));
+        store_f64(out->dtype, out->data, at, sum);
+    }
+}
+
 hull_status scan_eval(eval_ctx *cx, const node *n, const tensor *in,
                       tensor *out)
 {
@@ -60,8 +135,16 @@ hull_status scan_eval(eval_ctx *cx, const node *n, const tensor *in,
     TRY(infer_axis(&axis, n, attr_int(n, "axis"), in[0].rank));
     s = split_at(&in[0], axis);
     for (int64_t o = 0; o < s.outer; o++) {
-        for (int64_t i = 0; i < s.inner; i++)
-            scan_line(n, &in[0], out, o * s.len * s.inner + i, s);
+        for (int64_t i = 0; i < s.inner; i++) {
+            int64_t base = o * s.len * s.inner + i;
+
+            if (is_extreme(n->op))
+                extreme_line(n, &in[0], out, base, s);
+            else if (n->op == OP_cum_logsumexp)
+                log_line(&in[0], out, base, s);
+            else
+                scan_line(n, &in[0], out, base, s);
+        }
     }
     return HULL_OK;
 }
