@@ -32,7 +32,7 @@ static hull_status conv_read(conv *out, const node *n, uint32_t n_axes)
 
 /* ---- shapes -------------------------------------------------------------- */
 
-static dim conv_size(ir *m, const window *w, uint32_t i, dim in, dim kernel)
+dim window_size(ir *m, const window *w, uint32_t i, dim in, dim kernel)
 {
     dim reach = dim_mul(m, w->dilation[i], dim_sub(m, kernel, 1));
     dim more = dim_int(m, w->before[i] + w->after[i] - 1);
@@ -109,7 +109,8 @@ hull_status conv_infer(graph *g, node *n)
         dim *d = &dims[2 + i];
 
         *d = trans ? transpose_size(g->m, &c, i, x->dims[2 + i], k->dims[2 + i])
-                   : conv_size(g->m, &c.w, i, x->dims[2 + i], k->dims[2 + i]);
+                   : window_size(g->m, &c.w, i, x->dims[2 + i],
+                                 k->dims[2 + i]);
         if (dim_is_int(g->m, *d, &size) && size < 1)
             return fail(HULL_ESHAPE, "%s: spatial axis %" PRIu32
                         " would have size %" PRId64, node_what(n, what), i,

@@ -56,6 +56,16 @@ hull_status walk_begin(walk *out, const node *n, const tensor *in,
                        uint32_t n_in, const tensor *result) MUST_CHECK;
 void walk_next(walk *w);
 
+/* Places of a window of `kernel` taps over an axis of size `in`. */
+dim window_size(ir *m, const window *w, uint32_t i, dim in, dim kernel);
+
+/* What the ops of packed.c do to a sum before it is stored. */
+typedef enum packed_act {
+    PACKED_NONE, PACKED_RELU, PACKED_GELU, PACKED_GELU_TANH, PACKED_SILU,
+    PACKED_SIGMOID, PACKED_TANH, PACKED_HARD_SWISH, PACKED_CLAMP, PACKED_ACTS
+} packed_act;
+packed_act packed_act_of(const node *n); /* PACKED_ACTS: no such act */
+
 /* numel = outer * len * inner. */
 typedef struct split {
     int64_t outer, len, inner;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * pooling.c - max_pool, max_pool_index, avg_pool, adaptive_avg_pool. Every axis
- * gets a table of spans (the input range of each output place); one loop serves
+ * pooling.c - max_pool, max_pool_index, avg_pool, adaptive_avg_pool, and two of
+ * them on images with channels last. Every axis gets a table of spans (the input range of each output place); one loop serves
  * all of them. A window never starts beyond the input and its left padding,
  * also when sizes are rounded up.
  */
@@ -69,8 +69,20 @@ static hull_status infer_adaptive(graph *g, node *n, const type *x)
     return infer_out(g, n, 0, x->dtype, dims, x->rank);
 }
 
+static bool channels_last(const node *n)
+{
+    return n->op == OP_max_pool_nhwc || n->op == OP_avg_pool_nhwc;
+}
+
+static bool takes_maximum(const node *n)
+{
+    return n->op == OP_max_pool || n->op == OP_max_pool_nhwc ||
+           n->op == OP_max_pool_index;
+}
+
 hull_status pooling_infer(graph *g, node *n)
 {
+    uint32_t first = channels_last(n) ? 1 : 2; /* spatial axis */
     const type *x = NULL;
     dim dims[HULL_MAX_RANK];
     char what[128];
@@ -78,19 +90,18 @@ hull_status pooling_infer(graph *g, node *n)
 
     TRY(infer_tensor(&x, g, n, 0));
     bool indices = n->op == OP_max_pool_index;
-    TRY(infer_want(n, x, n->op == OP_max_pool || indices
-                             ? WANT_FLOAT | WANT_INT
-                             : WANT_FLOAT));
+    TRY(infer_want(n, x, takes_maximum(n) ? WANT_FLOAT | WANT_INT
+                                          : WANT_FLOAT));
     if (n->op == OP_adaptive_avg_pool)
         return infer_adaptive(g, n, x);
     TRY(pool_read(&p, n, x->rank));
-    dims[0] = x->dims[0];
-    dims[1] = x->dims[1];
+    for (uint32_t i = 0; i < x->rank; i++)
+        dims[i] = x->dims[i];
     for (uint32_t i = 0; i < p.w.n; i++) {
         int64_t size = 0;
 
-        dims[2 + i] = pooled_size(g->m, &p, i, x->dims[2 + i]);
-        if (dim_is_int(g->m, dims[2 + i], &size) && size < 1)
+        dims[first + i] = pooled_size(g->m, &p, i, x->dims[first + i]);
+        if (dim_is_int(g->m, dims[first + i], &size) && size < 1)
             return fail(HULL_ESHAPE, "%s: spatial axis %" PRIu32
                         " would have size %" PRId64, node_what(n, what), i,
                         size);
@@ -138,17 +149,19 @@ static hull_status make_plan(plan *p, eval_ctx *cx, const node *n,
                              const tensor *x, const tensor *out)
 {
     bool adaptive = n->op == OP_adaptive_avg_pool;
-    bool count_pad = n->op == OP_avg_pool && attr_bool(n, "count_pad");
+    bool count_pad = !adaptive && !takes_maximum(n) &&
+                     attr_bool(n, "count_pad");
+    uint32_t last = channels_last(n) ? 1 : 0;
     pool_window w = {0};
     uint32_t n_axes = adaptive ? node_attr(n, "out")->u.ints.n : x->rank - 2;
-    int64_t stride = 1;
+    int64_t stride = last == 1 ? x->shape[x->rank - 1] : 1;
 
     if (!adaptive)
         TRY(pool_read(&w, n, x->rank));
     *p = (plan){.n = n_axes};
     for (uint32_t i = n_axes; i-- > 0;) {
-        int64_t in = x->shape[x->rank - n_axes + i];
-        int64_t size = out->shape[out->rank - n_axes + i];
+        int64_t in = x->shape[x->rank - last - n_axes + i];
+        int64_t size = out->shape[out->rank - last - n_axes + i];
 
         p->in[i] = in;
         p->out[i] = size;
@@ -231,39 +244,46 @@ static found scan_window(const plan *p, const int64_t *place, const tensor *x,
     return f;
 }
 
+/* The window of one result, at element `to`. */
+static void pool_one(const node *n, const plan *p, const int64_t *place,
+                     const tensor *x, int64_t base, tensor *out, uint64_t to)
+{
+    int64_t area = 0;
+    found f = scan_window(p, place, x, base, &area);
+
+    if (n->op == OP_max_pool_index)
+        store_i64(HULL_I64, out->data, to, f.seen ? f.at : -1);
+    else if (!takes_maximum(n))
+        store_f64(out->dtype, out->data, to, f.sum / (double)area);
+    else if (!f.seen)
+        store_bound(out->dtype, out->data, to, true);
+    else if (dtype_is_float(out->dtype))
+        store_f64(out->dtype, out->data, to, f.max);
+    else
+        store_i64(out->dtype, out->data, to, f.int_max);
+}
+
 hull_status pooling_eval(eval_ctx *cx, const node *n, const tensor *in,
-                      tensor *out)
+                         tensor *out)
 {
     int64_t place[SPATIAL_MAX] = {0}, numel = tensor_numel(out), base = 0;
-    int64_t in_plane = 1, out_plane = 1;
-    bool is_float = dtype_is_float(out->dtype);
+    int64_t in_plane = 1, out_plane = 1, inner = 1;
     plan p;
 
     if (numel == 0)
         return HULL_OK;
     TRY(make_plan(&p, cx, n, &in[0], out));
+    if (channels_last(n))
+        inner = out->shape[out->rank - 1];
     for (uint32_t i = 0; i < p.n; i++) {
         in_plane *= p.in[i];
         out_plane *= p.out[i];
     }
-    for (int64_t to = 0; to < numel; to++) {
-        int64_t area = 0;
-        found f;
-
-        if (to > 0 && to % out_plane == 0)
-            base += in_plane;
-        f = scan_window(&p, place, &in[0], base, &area);
-        if (n->op == OP_max_pool_index)
-            store_i64(HULL_I64, out->data, (uint64_t)to, f.seen ? f.at : -1);
-        else if (n->op != OP_max_pool)
-            store_f64(out->dtype, out->data, (uint64_t)to,
-                      f.sum / (double)area);
-        else if (!f.seen)
-            store_bound(out->dtype, out->data, (uint64_t)to, true);
-        else if (is_float)
-            store_f64(out->dtype, out->data, (uint64_t)to, f.max);
-        else
-            store_i64(out->dtype, out->data, (uint64_t)to, f.int_max);
+    for (int64_t to = 0; to < numel; to += inner) {
+        if (to > 0 && to / inner % out_plane == 0)
+            base += in_plane * inner;
+        for (int64_t c = 0; c < inner; c++)
+            pool_one(n, &p, place, &in[0], base + c, out, (uint64_t)(to + c));
         index_next(place, p.out, p.n);
     }
     return HULL_OK;

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * cpu.c - the backend of the machine's own CPU: host memory, the interpreter's
+ * plans, and for each node the best kernel of kernels.def. A node without one
+ * runs on the reference kernel in place; explain lists those.
+ */
+#include "backend/cpu/cpu.h"
+
+#define KERNEL(name, op, level, takes, run) \
+    {{name, run}, OP_##op, CPU_##level, takes},
+const cpu_kernel cpu_kernels[] = {
+#include "backend/cpu/kernels.def"
+    {{NULL, NULL}, OP_none, CPU_ANY, NULL} /* ends the table */
+};
+#undef KERNEL
+const size_t cpu_n_kernels = COUNT_OF(cpu_kernels) - 1;
+
+static const cpu_device *cpu_of(const device *d)
+{
+    return (const cpu_device *)(const void *)d;
+}
+
+static hull_status cpu_open(device **out, const options *o, pool *p)
+{
+    cpu_device *c = mem_calloc(1, sizeof *c);
+    hull_status st = HULL_OK;
+
+    (void)o;
+    *out = NULL;
+    if (c == NULL)
+        return fail_oom(sizeof *c);
+    c->d = (device){.be = &backend_cpu, .pool = p};
+    TRY_OUT(cpu_features_get(&c->has));
+    *out = &c->d;
+    c = NULL;
+out:
+    mem_free(c);
+    return st;
+}
+
+static void cpu_close(device *d)
+{
+    mem_free(d);
+}
+
+static void cpu_target(buf *out, const device *d)
+{
+    const cpu_features *f = &cpu_of(d)->has;
+
+    buf_printf(out, "cpu %s%s%s kernels %s", cpu_level_name(f->level),
+               f->vnni ? "+vnni" : "", f->bf16 ? "+bf16" : "",
+               HULL_CPU_SOURCES);
+}
+
+static const char *cpu_why_not(const device *d, const graph *g, const node *n)
+{
+    (void)d;
+    (void)g;
+    (void)n;
+    return NULL;
+}
+
+static const host_kernel *cpu_kernel_of(const device *d, const graph *g,
+                                        const node *n)
+{
+    cpu_level level = cpu_of(d)->has.level;
+
+    for (size_t i = 0; i < cpu_n_kernels; i++) {
+        const cpu_kernel *k = &cpu_kernels[i];
+
+        if (k->op == n->op && k->level <= level && k->takes(g, n))
+            return &k->k;
+    }
+    return NULL;
+}
+
+const backend backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .target = cpu_target,
+    .why_not = cpu_why_not,
+    .lower = cpu_lower,
+    .kernel = cpu_kernel_of,
+    HOST_BACKEND,
+};

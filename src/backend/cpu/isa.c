@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * isa.c - what the CPU can do. A level counts when the CPU has all of it and
+ * the system saves its registers (the compiler's cpu_supports asks XGETBV).
+ */
+#include "backend/cpu/cpu.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *const names[CPU_LEVELS] = {"none", "avx2", "avx512"};
+
+const char *cpu_level_name(cpu_level l)
+{
+    return l < CPU_LEVELS ? names[l] : "?";
+}
+
+static cpu_level best_level(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+        !__builtin_cpu_supports("f16c"))
+        return CPU_ANY;
+    if (!__builtin_cpu_supports("avx512f") ||
+        !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") ||
+        !__builtin_cpu_supports("avx512vl"))
+        return CPU_AVX2;
+    return CPU_AVX512;
+#else
+    return CPU_ANY;
+#endif
+}
+
+static uint64_t cache_bytes(int name, uint64_t otherwise)
+{
+    long v = sysconf(name);
+
+    return v > 0 ? (uint64_t)v : otherwise;
+}
+
+static hull_status forced_level(cpu_level *level)
+{
+    const char *word = getenv("HULL_CPU_ISA");
+    cpu_level want = CPU_ANY;
+
+    if (word == NULL || word[0] == '\0')
+        return HULL_OK;
+    while (want < CPU_LEVELS && !str_is(str_of(word), names[want]))
+        want++;
+    if (want == CPU_LEVELS)
+        return fail(HULL_EINVAL, "HULL_CPU_ISA is '%s', want none, avx2 or "
+                    "avx512", word);
+    if (want > *level)
+        return fail(HULL_EDEVICE, "HULL_CPU_ISA is '%s', this CPU has '%s'",
+                    word, names[*level]);
+    *level = want;
+    return HULL_OK;
+}
+
+hull_status cpu_features_get(cpu_features *out)
+{
+    *out = (cpu_features){.level = best_level()};
+    TRY(forced_level(&out->level));
+#if defined(__x86_64__)
+    if (out->level == CPU_AVX512) {
+        out->vnni = __builtin_cpu_supports("avx512vnni");
+        out->bf16 = __builtin_cpu_supports("avx512bf16");
+    }
+#endif
+    out->l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
+    out->l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
+    out->l3 = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
+    return HULL_OK;
+}

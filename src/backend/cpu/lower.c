@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * lower.c - a block for this CPU. Products with constant weights get them in
+ * panels, convolutions work on channels last; the transposes that this needs
+ * sink and cancel, and what follows a product goes into its epilogue. Packing
+ * is pad, reshape and transpose of weights alone, so it lands in the prepare
+ * program and runs again at every refit.
+ */
+#include "backend/cpu/cpu.h"
+#include "passes/pass.h"
+
+typedef struct lowering {
+    graph *g;
+    graph_facts f;
+    int64_t tile;
+} lowering;
+
+static int64_t n_panels(const lowering *l, int64_t n)
+{
+    return (n + l->tile - 1) / l->tile;
+}
+
+/* Axis `axis` of x, of size n, filled up to whole panels. */
+static val fill_axis(lowering *l, val x, uint32_t axis, int64_t n)
+{
+    uint32_t rank = graph_type(l->g, x)->rank;
+    int64_t rest = n_panels(l, n) * l->tile - n;
+    dim pads[2 * HULL_MAX_RANK] = {0};
+    node *p;
+
+    if (rest == 0)
+        return x;
+    pads[rank + axis] = rest;
+    p = node_new(l->g, OP_pad);
+    node_input(l->g, p, x);
+    node_dims(l->g, p, "pads", pads, 2 * rank);
+    return node_add(l->g, p);
+}
+
+/* A constant of the dtype that kernels take, with plain sizes above 0. */
+static bool is_weight(const lowering *l, val w)
+{
+    const type *t = graph_type(l->g, w);
+
+    if (value_is_runtime(&l->f, w) || t->dtype != HULL_F32)
+        return false;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (t->dims[i] < 1 || t->dims[i] > INT32_MAX)
+            return false;
+    return true;
+}
+
+/* ---- matmul -------------------------------------------------------------- */
+
+/* w [k, n], or [n, k] when transposed, as panels [p, k, tile]. */
+static val pack_matrix(lowering *l, val w, bool trans)
+{
+    static const int64_t swap_first[] = {1, 0, 2}, swap_last[] = {0, 2, 1};
+    const type *t = graph_type(l->g, w);
+    int64_t n = t->dims[trans ? 0 : 1], k = t->dims[trans ? 1 : 0];
+    dim columns[3] = {k, n_panels(l, n), l->tile};
+    dim rows[3] = {n_panels(l, n), l->tile, k};
+
+    w = fill_axis(l, w, trans ? 0 : 1, n);
+    return trans ? op_transpose(l->g, op_reshape(l->g, w, rows, 3), swap_last,
+                                3)
+                 : op_transpose(l->g, op_reshape(l->g, w, columns, 3),
+                                swap_first, 3);
+}
+
+static void lower_matmul(lowering *l, node *n)
+{
+    const type *w = graph_type(l->g, n->in[1]), *b;
+    const type *x = graph_type(l->g, n->in[0]);
+    bool trans = attr_bool(n, "trans_b");
+    node *m;
+
+    if (attr_bool(n, "trans_a") || w->rank != 2 || x->rank < 1 ||
+        !is_weight(l, n->in[1]) || !value_is_runtime(&l->f, n->in[0]))
+        return;
+    if (n->n_in > 2 && n->in[2] != 0) {
+        b = graph_type(l->g, n->in[2]);
+        if (b->rank != 1 || b->dims[0] != w->dims[trans ? 0 : 1])
+            return;
+    }
+    m = node_new(l->g, OP_gemm);
+    node_input(l->g, m, n->in[0]);
+    node_input(l->g, m, pack_matrix(l, n->in[1], trans));
+    if (n->n_in > 2)
+        node_input(l->g, m, n->in[2]);
+    node_int(l->g, m, "n", w->dims[trans ? 0 : 1]);
+    node_int(l->g, m, "tile", l->tile);
+    if (m != NULL)
+        m->label = n->label;
+    graph_replace(l->g, n->out[0], node_add(l->g, m));
+}
+
+/* ---- conv ---------------------------------------------------------------- */
+
+/* w [m, c, *] as panels [p, taps * c, tile]. */
+static val pack_conv(lowering *l, val w, int64_t taps)
+{
+    static const int64_t perm[] = {0, 3, 2, 1};
+    const type *t = graph_type(l->g, w);
+    int64_t m = t->dims[0], c = t->dims[1];
+    dim apart[4] = {n_panels(l, m), l->tile, c, taps};
+    dim panels[3] = {n_panels(l, m), taps * c, l->tile};
+
+    w = op_reshape(l->g, fill_axis(l, w, 0, m), apart, 4);
+    return op_reshape(l->g, op_transpose(l->g, w, perm, 4), panels, 3);
+}
+
+/* w [c, 1, *] as [taps, c]. */
+static val pack_depthwise(lowering *l, val w, int64_t taps)
+{
+    static const int64_t perm[] = {1, 0};
+    dim flat[2] = {graph_type(l->g, w)->dims[0], taps};
+
+    return op_transpose(l->g, op_reshape(l->g, w, flat, 2), perm, 2);
+}
+
+static bool is_lowered_conv(const lowering *l, const node *n, bool *single)
+{
+    const type *w = graph_type(l->g, n->in[1]);
+    const type *x = graph_type(l->g, n->in[0]);
+    int64_t groups = attr_int(n, "groups");
+
+    *single = groups > 1 && groups == w->dims[0] && w->dims[1] == 1;
+    return (groups == 1 || *single) && x->rank >= 3 && x->rank <= 5 &&
+           x->dtype == HULL_F32 && is_weight(l, n->in[1]) &&
+           value_is_runtime(&l->f, n->in[0]) &&
+           (x->dims[1] == w->dims[1] * groups);
+}
+
+static void lower_conv(lowering *l, node *n)
+{
+    static const char *const lists[] = {"stride", "pad", "dilation"};
+    const type *w = graph_type(l->g, n->in[1]);
+    int64_t kernel[HULL_MAX_RANK], perm[HULL_MAX_RANK], back[HULL_MAX_RANK];
+    int64_t taps = 1;
+    uint32_t rank = w->rank;
+    bool single;
+    node *c;
+
+    if (!is_lowered_conv(l, n, &single))
+        return;
+    perm[0] = back[0] = 0;
+    back[1] = rank - 1;
+    perm[rank - 1] = 1;
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        kernel[i] = w->dims[2 + i];
+        taps *= kernel[i];
+        perm[1 + i] = 2 + i;
+        back[2 + i] = 1 + i;
+    }
+    c = node_new(l->g, OP_conv_nhwc);
+    node_input(l->g, c, op_transpose(l->g, n->in[0], perm, rank));
+    node_input(l->g, c, single ? pack_depthwise(l, n->in[1], taps)
+                               : pack_conv(l, n->in[1], taps));
+    if (n->n_in > 2)
+        node_input(l->g, c, n->in[2]);
+    node_int(l->g, c, "n", w->dims[0]);
+    node_int(l->g, c, "tile", l->tile);
+    node_int(l->g, c, "groups", attr_int(n, "groups"));
+    node_ints(l->g, c, "kernel", kernel, rank - 2);
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        const attr *a = node_attr(n, lists[i]);
+
+        node_ints(l->g, c, lists[i], a->u.ints.p, a->u.ints.n);
+    }
+    if (c != NULL)
+        c->label = n->label;
+    graph_replace(l->g, n->out[0],
+                  op_transpose(l->g, node_add(l->g, c), back, rank));
+}
+
+/* adaptive_avg_pool to 1 x 1 is a mean. */
+static void lower_global_pool(lowering *l, node *n)
+{
+    const attr *out = node_attr(n, "out");
+    uint32_t rank = graph_type(l->g, n->in[0])->rank;
+    int64_t axes[HULL_MAX_RANK];
+    node *r;
+
+    for (uint32_t i = 0; i < out->u.ints.n; i++) {
+        if (out->u.ints.p[i] != 1)
+            return;
+        axes[i] = rank - out->u.ints.n + i;
+    }
+    r = node_new(l->g, OP_reduce_mean);
+    node_input(l->g, r, n->in[0]);
+    node_ints(l->g, r, "axes", axes, out->u.ints.n);
+    node_bool(l->g, r, "keep", true);
+    if (r != NULL)
+        r->label = n->label;
+    graph_replace(l->g, n->out[0], node_add(l->g, r));
+}
+
+hull_status cpu_lower(device *d, graph *g, const options *o)
+{
+    const cpu_device *c = (const cpu_device *)(const void *)d;
+    lowering l = {.g = g, .tile = cpu_tile(c->has.level)};
+    node *next;
+
+    (void)o;
+    TRY(graph_facts_get(&l.f, g));
+    for (node *n = graph_first(g); n != NULL; n = next) {
+        next = graph_next(g, n);
+        g->insert_before = n;
+        g->insert_in = n->parent;
+        for (uint32_t i = 0; i < n->n_in; i++)
+            n->in[i] = graph_resolve(g, n->in[i]);
+        if (n->op == OP_matmul)
+            lower_matmul(&l, n);
+        else if (n->op == OP_conv)
+            lower_conv(&l, n);
+        else if (n->op == OP_adaptive_avg_pool)
+            lower_global_pool(&l, n);
+        TRY(ir_status(g->m));
+    }
+    g->insert_before = NULL;
+    g->insert_in = NULL;
+    graph_settle(g);
+    graph_remove_dead(g);
+    TRY(layout_sink(g));
+    return fuse_epilogue(g);
+}
