@@ -62,6 +62,7 @@ typedef struct aten_call {
     /* The producer's strides of tensor argument 0, when the file tells. */
     const dim *strides;
     uint32_t n_strides;
+    dim storage_offset;
 } aten_call;
 
 typedef void aten_lower(aten_call *c);
@@ -143,6 +144,39 @@ val aten_where(aten_call *c, val cond, val a, val b);
 val aten_clamp(aten_call *c, val x, double lo, double hi);
 val aten_matmul(aten_call *c, val a, val b, val bias);
 val aten_broadcast(aten_call *c, val x, const dim *d, uint32_t rank);
+/* numpy take; gather_elements; scatter_elements with a reduction's name. */
+val aten_take(aten_call *c, val x, val index, uint32_t axis);
+val aten_take_elements(aten_call *c, val x, val index, uint32_t axis);
+val aten_put_elements(aten_call *c, val x, val index, val src, uint32_t axis,
+                      const char *reduce);
+/* Conversion as PyTorch's: a float becomes a byte by way of i64. */
+val aten_cast(aten_call *c, val x, hull_dtype dt);
+val aten_flat(aten_call *c, val x);                   /* as a vector */
+val aten_int(aten_call *c, int64_t v);                /* i64 of rank 0 */
+val aten_ints(aten_call *c, const int64_t *v, uint32_t n); /* i64[n] */
+/* sum over i of start + i step, as one index tensor of shape d. */
+val aten_lattice(aten_call *c, const dim *d, const dim *step, uint32_t rank,
+                 dim start);
+/* The op `topk`; *index may be NULL. */
+val aten_sorted(aten_call *c, val x, dim k, uint32_t axis, bool largest,
+                val *index);
+val aten_div_to(aten_call *c, val a, val b, const char *round);
+val aten_mod_to(aten_call *c, val a, val b);          /* sign of b */
+/* aten_complex.c: parts are [.., 2] of f32 or f64. */
+bool aten_is_complex(aten_call *c, val x);
+val aten_parts(aten_call *c, val x);
+val aten_from_parts(aten_call *c, val x);
+val aten_complex_of(aten_call *c, val re, val im);
+val aten_to_complex(aten_call *c, val x, hull_dtype dt);
+val aten_conjugate(aten_call *c, val x);
+val aten_complex_binary(aten_call *c, op_code op, val a, val b);
+val aten_complex_unary(aten_call *c, op_code op, val x);
+/* aten_scatter.c: x[:, .., mask] = src from axis `first` on, or += ; false when
+ * the shapes do not fit. Gives the result. */
+bool aten_put_mask(aten_call *c, val x, val mask, uint32_t first, val src,
+                   bool adds);
+val aten_pads(aten_call *c, val x, const dim *pads, const char *mode,
+              double fill);                           /* begins, then ends */
 
 /* A mask as index: one vector of places per axis; how many (aten_dynamic.c). */
 uint32_t aten_mask_rows(aten_call *c, val mask, val *out);

@@ -109,11 +109,14 @@ void aten_mish(aten_call *c)
     ret(c, binary(c, OP_mul, x, t));
 }
 
+/* param: 1 = with a buffer that only the gradient reads. */
 void aten_log_sigmoid(aten_call *c)
 {
     val x = op_unary(c->g, OP_neg, arg_tensor(c, 0));
 
     ret(c, op_unary(c->g, OP_neg, softplus(c, x, 1, HUGE_VAL)));
+    if (c->row->param)
+        ret_unread(c, "the buffer of log_sigmoid_forward is not computed");
 }
 
 /* scale (x > 0 ? x : alpha (exp(x input_scale) - 1)) */
@@ -158,7 +161,9 @@ void aten_prelu(aten_call *c)
     dim d[HULL_MAX_RANK];
 
     front_is_parameter(c->f, w);
-    if (rank >= 2 && call_rank(c, w) == 1) {
+    if (rank == 0 && call_rank(c, w) == 1) {
+        w = op_reshape(c->g, w, NULL, 0);
+    } else if (rank >= 2 && call_rank(c, w) == 1) {
         for (uint32_t i = 0; i < rank; i++)
             d[i] = i == 1 ? call_dims(c, w)[0] : 1;
         w = op_reshape(c->g, w, d, rank);
@@ -195,8 +200,9 @@ void aten_softshrink(aten_call *c)
     val y = aten_where(c, binary(c, OP_lt, x, minus),
                        binary(c, OP_add, x, limit), zero);
 
-    ret(c, aten_where(c, binary(c, OP_gt, x, limit),
-                      binary(c, OP_sub, x, limit), y));
+    y = aten_where(c, binary(c, OP_gt, x, limit), binary(c, OP_sub, x, limit),
+                   y);
+    ret(c, aten_where(c, op_unary(c->g, OP_is_nan, x), x, y));
 }
 
 void aten_threshold(aten_call *c)

@@ -337,6 +337,11 @@ val aten_as(aten_call *c, const aten_value *x, hull_dtype dt)
 {
     int64_t i = 0;
 
+    if (dtype_is_complex(dt)) {
+        val v = x->kind == ATEN_TENSOR ? x->v : aten_as(c, x, HULL_F64);
+
+        return v ? aten_to_complex(c, v, dt) : 0;
+    }
     if (x->kind == ATEN_TENSOR)
         return op_cast(c->g, x->v, dt);
     if (x->kind == ATEN_FLOAT)
@@ -491,4 +496,130 @@ val aten_broadcast(aten_call *c, val x, const dim *d, uint32_t rank)
     for (uint32_t i = 0; same && i < rank; i++)
         same = dim_eq(c->m, t->dims[i], d[i]);
     return same ? x : op_expand(c->g, x, d, rank);
+}
+
+static val axis_node(aten_call *c, op_code op, const val *in, uint32_t n,
+                     uint32_t axis, const char *reduce)
+{
+    node *d = node_new(c->g, op);
+
+    for (uint32_t i = 0; i < n; i++)
+        node_input(c->g, d, in[i]);
+    node_int(c->g, d, "axis", axis);
+    if (reduce)
+        node_str(c->g, d, "reduce", str_of(reduce));
+    return node_add(c->g, d);
+}
+
+val aten_take(aten_call *c, val x, val index, uint32_t axis)
+{
+    val in[] = {x, index};
+
+    return axis_node(c, OP_gather, in, 2, axis, NULL);
+}
+
+val aten_take_elements(aten_call *c, val x, val index, uint32_t axis)
+{
+    val in[] = {x, index};
+
+    return axis_node(c, OP_gather_elements, in, 2, axis, NULL);
+}
+
+val aten_put_elements(aten_call *c, val x, val index, val src, uint32_t axis,
+                      const char *reduce)
+{
+    val in[] = {x, index, src};
+
+    return axis_node(c, OP_scatter_elements, in, 3, axis, reduce);
+}
+
+val aten_flat(aten_call *c, val x)
+{
+    dim n = type_numel(c->m, call_type(c, x));
+
+    return call_rank(c, x) == 1 ? x : op_reshape(c->g, x, &n, 1);
+}
+
+val aten_int(aten_call *c, int64_t v)
+{
+    return op_scalar_i64(c->g, HULL_I64, v);
+}
+
+val aten_ints(aten_call *c, const int64_t *v, uint32_t n)
+{
+    int64_t size = n;
+
+    return op_const(c->g, HULL_I64, &size, 1, v);
+}
+
+val aten_lattice(aten_call *c, const dim *d, const dim *step, uint32_t rank,
+                 dim start)
+{
+    val sum = aten_dim_value(c, start, HULL_I64);
+
+    for (uint32_t i = 0; i < rank; i++) {
+        dim shape[HULL_MAX_RANK];
+        val at = op_binary(c->g, OP_mul, aten_iota(c, d[i], HULL_I64),
+                           aten_dim_value(c, step[i], HULL_I64));
+
+        for (uint32_t k = 0; k < rank; k++)
+            shape[k] = k == i ? d[i] : 1;
+        sum = op_binary(c->g, OP_add, sum,
+                        op_reshape(c->g, at, shape, rank));
+    }
+    return aten_broadcast(c, sum, d, rank);
+}
+
+val aten_sorted(aten_call *c, val x, dim k, uint32_t axis, bool largest,
+                val *index)
+{
+    node *n = node_new(c->g, OP_topk);
+
+    node_input(c->g, n, x);
+    node_dim(c->g, n, "k", k);
+    node_int(c->g, n, "axis", axis);
+    node_bool(c->g, n, "largest", largest);
+    val y = node_add(c->g, n);
+    if (index)
+        *index = y ? n->out[1] : 0;
+    return y;
+}
+
+val aten_div_to(aten_call *c, val a, val b, const char *round)
+{
+    node *n = node_new(c->g, OP_div);
+
+    node_input(c->g, n, a);
+    node_input(c->g, n, b);
+    node_str(c->g, n, "round", str_of(round));
+    return node_add(c->g, n);
+}
+
+val aten_mod_to(aten_call *c, val a, val b)
+{
+    node *n = node_new(c->g, OP_mod);
+
+    node_input(c->g, n, a);
+    node_input(c->g, n, b);
+    node_bool(c->g, n, "floor", true);
+    return node_add(c->g, n);
+}
+
+val aten_pads(aten_call *c, val x, const dim *pads, const char *mode,
+              double fill)
+{
+    node *d = node_new(c->g, OP_pad);
+
+    node_input(c->g, d, x);
+    node_dims(c->g, d, "pads", pads, 2 * call_rank(c, x));
+    node_str(c->g, d, "mode", str_of(mode));
+    node_float(c->g, d, "value", fill);
+    return node_add(c->g, d);
+}
+
+val aten_cast(aten_call *c, val x, hull_dtype dt)
+{
+    if (dt == HULL_U8 && dtype_is_float(call_dtype(c, x)))
+        x = op_cast(c->g, x, HULL_I64);
+    return op_cast(c->g, x, dt);
 }

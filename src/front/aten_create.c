@@ -35,7 +35,8 @@ void aten_full_size(aten_call *c)
  * are not defined: zeros will do. */
 void aten_const_size(aten_call *c)
 {
-    bool layout = str_is(c->arg_names[1], "physical_layout");
+    bool layout = str_is(c->arg_names[1], "physical_layout") ||
+                  str_is(c->arg_names[1], "stride");
     aten_value x = {.kind = ATEN_INT, .i = c->row->param};
     dim d[HULL_MAX_RANK];
     uint32_t n = arg_dims(c, 0, d, HULL_MAX_RANK);
@@ -76,15 +77,17 @@ void aten_new_full(aten_call *c)
     filled(c, &c->args[2], arg_dtype(c, 3, dt), d, n);
 }
 
-/* new_zeros, new_ones, new_empty (self, size, dtype) */
+/* new_zeros, new_ones, new_empty (self, size, dtype); new_empty_strided has
+ * strides in front of the dtype. */
 void aten_new_const(aten_call *c)
 {
+    uint32_t dtype_at = str_is(c->arg_names[2], "stride") ? 3 : 2;
     aten_value one = {.kind = ATEN_INT, .i = c->row->param};
     dim d[HULL_MAX_RANK];
     uint32_t n = arg_dims(c, 1, d, HULL_MAX_RANK);
     hull_dtype dt = call_dtype(c, arg_tensor(c, 0));
 
-    filled(c, &one, arg_dtype(c, 2, dt), d, n);
+    filled(c, &one, arg_dtype(c, dtype_at, dt), d, n);
 }
 
 void aten_scalar_tensor(aten_call *c)
@@ -97,7 +100,7 @@ void aten_copy(aten_call *c)
 {
     val x = arg_tensor(c, 0), src = arg_tensor(c, 1);
 
-    src = op_cast(c->g, src, call_dtype(c, x));
+    src = aten_cast(c, src, call_dtype(c, x));
     ret(c, aten_broadcast(c, src, call_dims(c, x), call_rank(c, x)));
 }
 
@@ -106,15 +109,15 @@ void aten_to(aten_call *c)
 {
     val x = arg_tensor(c, 0);
 
-    ret(c, op_cast(c->g, x, arg_dtype(c, (uint32_t)c->row->param,
-                                      call_dtype(c, x))));
+    ret(c, aten_cast(c, x, arg_dtype(c, (uint32_t)c->row->param,
+                                     call_dtype(c, x))));
 }
 
 void aten_type_as(aten_call *c)
 {
     val x = arg_tensor(c, 0), other = arg_tensor(c, 1);
 
-    ret(c, op_cast(c->g, x, call_dtype(c, other)));
+    ret(c, aten_cast(c, x, call_dtype(c, other)));
 }
 
 /* ---- ranges -------------------------------------------------------------- */
@@ -177,6 +180,22 @@ static dim range_length(aten_call *c, const aten_value *start,
     return (dim)n;
 }
 
+static aten_value truncated(aten_call *c, const aten_value *x)
+{
+    if (x->kind == ATEN_FLOAT && !(fabs(x->f) < 1e18))
+        call_fail(c, HULL_EFORMAT, "bound of a range");
+    if (x->kind != ATEN_FLOAT || c->st != HULL_OK)
+        return *x;
+    return (aten_value){.kind = ATEN_INT, .i = dim_int(c->m, (int64_t)x->f)};
+}
+
+static bool real_bounds(const aten_value *start, const aten_value *end,
+                        const aten_value *step)
+{
+    return start->kind == ATEN_FLOAT || end->kind == ATEN_FLOAT ||
+           step->kind == ATEN_FLOAT;
+}
+
 /* arange: param is the number of arguments before the dtype. */
 void aten_arange(aten_call *c)
 {
@@ -186,14 +205,23 @@ void aten_arange(aten_call *c)
     const aten_value *start = n > 1 ? &c->args[0] : &zero;
     const aten_value *end = &c->args[n > 1 ? 1 : 0];
     const aten_value *step = n > 2 ? &c->args[2] : &one;
-    bool real = start->kind == ATEN_FLOAT || end->kind == ATEN_FLOAT ||
-                step->kind == ATEN_FLOAT;
+    bool real = real_bounds(start, end, step);
     hull_dtype dt = arg_dtype(c, n, real ? HULL_F32 : HULL_I64);
-    dim length = range_length(c, start, end, step);
+    aten_value cut[3];
 
-    if (real && !dtype_is_float(dt)) { /* torch rounds the bounds first */
-        call_missing(c, "of floats as integers");
-        return;
+    if (real && !dtype_is_float(dt)) { /* PyTorch cuts the bounds first */
+        const aten_value *all[] = {start, end, step};
+
+        for (int i = 0; i < 3; i++)
+            cut[i] = truncated(c, all[i]);
+        real = false;
+    }
+    bool counts_cut = real_bounds(start, end, step) && dt == HULL_I64;
+    dim length = counts_cut ? range_length(c, &cut[0], &cut[1], &cut[2])
+                            : range_length(c, start, end, step);
+    if (real_bounds(start, end, step) && !real) {
+        start = &cut[0];
+        step = &cut[2];
     }
     if (length == DIM_UNKNOWN)
         call_fail(c, HULL_EUNSUPPORTED, "length depends on data");
@@ -201,24 +229,110 @@ void aten_arange(aten_call *c)
         ret(c, range(c, start, step, length, dt));
 }
 
+/* n places from a to b: the first half counts from a, the others from b. For
+ * integers the bounds are cut, and so is every place. f64 */
+static val spread(aten_call *c, double a, double b, int64_t n)
+{
+    double step = n > 1 ? (b - a) / (double)(n - 1) : 0;
+    val i = op_cast(c->g, aten_iota(c, n, HULL_I64), HULL_F64);
+    val rest = op_binary(c->g, OP_sub,
+                         aten_number(c, HULL_F64, (double)(n - 1)), i);
+    val by = aten_number(c, HULL_F64, step);
+    val low = op_binary(c->g, OP_add, aten_number(c, HULL_F64, a),
+                        op_binary(c->g, OP_mul, i, by));
+    val high = op_binary(c->g, OP_sub, aten_number(c, HULL_F64, b),
+                         op_binary(c->g, OP_mul, rest, by));
+    val first = op_binary(c->g, OP_lt, i,
+                          aten_number(c, HULL_F64, (double)(n / 2)));
+
+    return n == 1 ? low : aten_where(c, first, low, high);
+}
+
+/* linspace(start, end, steps, dtype), logspace(.., steps, base, dtype): param
+ * 1 */
 void aten_linspace(aten_call *c)
 {
+    bool logs = c->row->param != 0;
     int64_t n = arg_int(c, 2);
     double a = arg_num(c, 0), b = arg_num(c, 1);
-    aten_value start = {.kind = ATEN_FLOAT, .f = a};
-    aten_value step = {.kind = ATEN_FLOAT,
-                       .f = n > 1 ? (b - a) / (double)(n - 1) : 0};
-
-    hull_dtype dt = arg_dtype(c, 3, HULL_F32);
+    hull_dtype dt = arg_dtype(c, logs ? 4 : 3, HULL_F32);
 
     if (n < 0)
         call_fail(c, HULL_EFORMAT, "negative number of steps");
-    if (!dtype_is_float(dt)) { /* one ulp would change what is cut off */
+    if (!dtype_is_float(dt)) {
+        a = trunc(a);
+        b = trunc(b);
+    }
+    if (c->st != HULL_OK)
+        return;
+    if (logs && !dtype_is_float(dt)) {
         call_missing(c, "of integers");
         return;
     }
-    if (c->st == HULL_OK)
-        ret(c, range(c, &start, &step, n, dt));
+    val x = spread(c, a, b, n);
+    if (logs)
+        x = op_binary(c->g, OP_pow, aten_number(c, HULL_F64, arg_num(c, 3)),
+                      x);
+    ret(c, aten_cast(c, x, dt));
+}
+
+/* a - b cos(2 pi k / n) + e cos(4 pi k / n); bartlett is a triangle. */
+typedef struct window_kind {
+    double a, b, e;
+} window_kind;
+
+/* hann, hamming, blackman, bartlett (window_length, [periodic,] dtype): param
+ * 0 to 3. */
+void aten_signal_window(aten_call *c)
+{
+    static const window_kind kinds[] = {
+        {0.5, 0.5, 0}, {0.54, 0.46, 0}, {0.42, 0.5, 0.08}, {0, 0, 0}};
+    const double turn = 6.283185307179586;
+    const window_kind *k = &kinds[c->row->param];
+    bool periodic = c->n_args < 3 || arg_bool(c, 1);
+    int64_t n = arg_int(c, 0);
+    hull_dtype dt = arg_dtype(c, c->n_args - 1, HULL_F32);
+
+    if (n < 0 || n > 1 << 24)
+        call_fail(c, HULL_EUNSUPPORTED, "length of a window");
+    if (c->st != HULL_OK)
+        return;
+    double *w = arena_array(&c->f->a, (size_t)n + 1, sizeof *w);
+    if (!w) {
+        call_fail(c, HULL_ENOMEM, "a window");
+        return;
+    }
+    double size = (double)(periodic ? n : n - 1);
+    for (int64_t i = 0; i < n; i++) {
+        double at = (double)i / (size > 0 ? size : 1);
+
+        w[i] = n == 1 ? 1
+               : c->row->param == 3 ? 1 - fabs(2 * at - 1)
+               : k->a - k->b * cos(turn * at) + k->e * cos(2 * turn * at);
+    }
+    ret(c, op_cast(c->g, op_const(c->g, HULL_F64, &n, 1, w), dt));
+}
+
+/* resize(self, size): the first elements, zeros behind the last one. */
+void aten_resize_storage(aten_call *c)
+{
+    val x = aten_flat(c, arg_tensor(c, 0));
+    dim d[HULL_MAX_RANK];
+    uint32_t n = arg_dims(c, 1, d, HULL_MAX_RANK);
+    int64_t have = 0, want = 0;
+
+    if (c->st != HULL_OK)
+        return;
+    dim all = dim_product(c->m, d, n);
+    if (!dim_is_int(c->m, call_dims(c, x)[0], &have) ||
+        !dim_is_int(c->m, all, &want) || want < 0) {
+        call_missing(c, "of a symbolic size");
+        return;
+    }
+    dim pads[] = {0, want - have};
+    if (want > have)
+        x = aten_pads(c, x, pads, "constant", 0);
+    ret(c, op_reshape(c->g, aten_slice1(c, x, 0, 0, want), d, n));
 }
 
 /* column index - row index of an [.., m, n] matrix, as [m, n] */
@@ -292,7 +406,60 @@ void aten_sym_numel(aten_call *c)
     c->n_out = 1;
 }
 
-/* item(): a number only where the value is known. */
+/* An integer that only the run knows becomes a symbol. */
+static void bind_item(aten_call *c, val x)
+{
+    hull_dtype dt = call_dtype(c, x);
+    dim d = 0;
+    uint32_t n = 0;
+
+    if (!dtype_is_int(dt) && dt != HULL_BOOL) {
+        call_missing(c, "of a float that depends on data");
+        return;
+    }
+    x = op_reshape(c->g, x, NULL, 0);
+    hull_status st = front_numbers(c->f, x, &d, 1, &n);
+    if (st != HULL_OK && c->st == HULL_OK)
+        c->st = st;
+    c->out[0] = (aten_value){.kind = ATEN_INT, .i = d};
+}
+
+/* sym_stride.int(self, dim), sym_storage_offset(self), sym_is_contiguous(self,
+ * memory_format): of the producer's memory, which the file describes. */
+void aten_sym_stride(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    uint32_t axis = arg_axis(c, 1, call_rank(c, x));
+    bool known = c->n_strides == call_rank(c, x) && axis < c->n_strides;
+
+    if (!known)
+        call_fail(c, HULL_EFORMAT, "the file has no strides of the operand");
+    c->out[0] = (aten_value){.kind = ATEN_INT,
+                             .i = known ? c->strides[axis] : 0};
+    c->n_out = 1;
+}
+
+void aten_sym_storage_offset(aten_call *c)
+{
+    c->out[0] = (aten_value){.kind = ATEN_INT, .i = c->storage_offset};
+    c->n_out = 1;
+}
+
+void aten_sym_is_contiguous(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    bool dense = c->n_strides == call_rank(c, x);
+    dim want = 1;
+
+    for (uint32_t i = call_rank(c, x); dense && i-- > 0;) {
+        dense = call_dims(c, x)[i] == 1 || dim_eq(c->m, c->strides[i], want);
+        want = dim_mul(c->m, want, call_dims(c, x)[i]);
+    }
+    c->out[0] = (aten_value){.kind = ATEN_BOOL, .b = dense};
+    c->n_out = 1;
+}
+
+/* item(): the value where it is known. */
 void aten_item(aten_call *c)
 {
     val x = arg_tensor(c, 0);
@@ -305,6 +472,6 @@ void aten_item(aten_call *c)
     else if (front_scalar(c->f, x, &f))
         c->out[0] = (aten_value){.kind = ATEN_FLOAT, .f = f};
     else
-        call_missing(c, "of a value that depends on data");
+        bind_item(c, x);
     c->n_out = 1;
 }

@@ -26,126 +26,6 @@ void aten_embedding(aten_call *c)
     ret(c, axis_node(c, OP_gather, in, 2, 0));
 }
 
-/* Rank-0 indices give one element, torch keeps the axis. */
-void aten_index_select(aten_call *c)
-{
-    val x = arg_tensor(c, 0), at = arg_tensor(c, 2);
-    uint32_t axis = arg_axis(c, 1, call_rank(c, x));
-
-    if (call_rank(c, at) == 0)
-        at = aten_insert_axis(c, at, 0);
-    val in[] = {x, at};
-    if (c->st == HULL_OK)
-        ret(c, axis_node(c, OP_gather, in, 2, axis));
-}
-
-/* gather(self, dim, index), take_along_dim(self, index, dim): param 1 */
-void aten_gather(aten_call *c)
-{
-    bool along = c->row->param != 0;
-    val in[] = {arg_tensor(c, 0), arg_tensor(c, along ? 1 : 2)};
-
-    if (along && arg_none(c, 2)) {
-        call_missing(c, "of the flattened tensor");
-        return;
-    }
-    uint32_t axis = arg_axis(c, along ? 2 : 1, call_rank(c, in[0]));
-    if (c->st == HULL_OK)
-        ret(c, axis_node(c, OP_gather_elements, in, 2, axis));
-}
-
-/* The first elements of src along every axis, as many as the indices have. */
-static val like_index(aten_call *c, val src, val index)
-{
-    uint32_t rank = call_rank(c, index);
-
-    if (call_rank(c, src) == 0)
-        return aten_broadcast(c, src, call_dims(c, index), rank);
-    for (uint32_t i = 0; i < rank && i < call_rank(c, src); i++)
-        if (!dim_eq(c->m, call_dims(c, src)[i], call_dims(c, index)[i]))
-            src = aten_slice1(c, src, i, 0, call_dims(c, index)[i]);
-    return src;
-}
-
-static val scatter(aten_call *c, val x, val index, val src, uint32_t axis,
-                   const char *reduce)
-{
-    node *d = node_new(c->g, OP_scatter_elements);
-
-    src = like_index(c, op_cast(c->g, src, call_dtype(c, x)), index);
-    node_input(c->g, d, x);
-    node_input(c->g, d, index);
-    node_input(c->g, d, src);
-    node_int(c->g, d, "axis", axis);
-    node_str(c->g, d, "reduce", str_of(reduce));
-    return node_add(c->g, d);
-}
-
-/* scatter.src, scatter.value, scatter_add: param 1 = add */
-void aten_scatter(aten_call *c)
-{
-    val x = arg_tensor(c, 0), index = arg_tensor(c, 2), src = arg_tensor(c, 3);
-    uint32_t axis = arg_axis(c, 1, call_rank(c, x));
-
-    if (c->st == HULL_OK)
-        ret(c, scatter(c, x, index, src, axis, c->row->param ? "add" : "none"));
-}
-
-/* scatter_reduce.two(self, dim, index, src, reduce, include_self) */
-void aten_scatter_reduce(aten_call *c)
-{
-    static const char *const names[][2] = {
-        {"sum", "add"}, {"prod", "mul"}, {"amax", "max"}, {"amin", "min"}};
-    val x = arg_tensor(c, 0), index = arg_tensor(c, 2), src = arg_tensor(c, 3);
-    uint32_t axis = arg_axis(c, 1, call_rank(c, x));
-    str mode = arg_str(c, 4);
-
-    if (c->st != HULL_OK)
-        return;
-    for (size_t i = 0; i < COUNT_OF(names) && arg_bool(c, 5); i++)
-        if (str_is(mode, names[i][0])) {
-            ret(c, scatter(c, x, index, src, axis, names[i][1]));
-            return;
-        }
-    call_missing(c, "mean, or without self");
-}
-
-/* A 1-d index along `axis` as indices of the shape of x or src. */
-static val spread_index(aten_call *c, val index, val shape_of, uint32_t axis)
-{
-    uint32_t rank = call_rank(c, shape_of);
-    dim d[HULL_MAX_RANK], full[HULL_MAX_RANK];
-    dim n = type_numel(c->m, call_type(c, index));
-
-    for (uint32_t i = 0; i < rank; i++) {
-        d[i] = i == axis ? n : 1;
-        full[i] = i == axis ? n : call_dims(c, shape_of)[i];
-    }
-    index = op_reshape(c->g, index, d, rank);
-    return aten_broadcast(c, index, full, rank);
-}
-
-/* index_add, index_copy (self, dim, index, source), index_fill (self, dim,
- * index, value): param 0 add, 1 copy, 2 fill */
-void aten_index_write(aten_call *c)
-{
-    val x = arg_tensor(c, 0), index = arg_tensor(c, 2), src = arg_tensor(c, 3);
-    uint32_t axis = arg_axis(c, 1, call_rank(c, x));
-    bool adds = c->row->param == 0;
-
-    if (c->st != HULL_OK)
-        return;
-    if (c->row->param != 2 && call_rank(c, src) != call_rank(c, x)) {
-        call_fail(c, HULL_EFORMAT, "source of unfit rank");
-        return;
-    }
-    if (adds && !(arg_num(c, 4) >= 1 && arg_num(c, 4) <= 1))
-        src = op_binary(c->g, OP_mul, src,
-                        aten_as(c, &c->args[4], call_dtype(c, src)));
-    index = spread_index(c, index, x, axis);
-    ret(c, scatter(c, x, index, src, axis, adds ? "add" : "none"));
-}
-
 /* ---- advanced indexing --------------------------------------------------- */
 
 typedef struct indexing {
@@ -311,22 +191,38 @@ static void invert(const int64_t *perm, uint32_t n, int64_t *out)
         out[perm[i]] = i;
 }
 
+/* The indices are a single mask, for the axes from *first on. */
+static bool one_mask(const aten_call *c, uint32_t *first)
+{
+    const aten_value *list = &c->args[1];
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; list->kind == ATEN_TENSORS && i < list->n; i++) {
+        if (!list->vals[i])
+            continue;
+        hull_dtype dt = graph_type(c->g, list->vals[i])->dtype;
+        if (n++ > 0 || (dt != HULL_BOOL && dt != HULL_U8))
+            return false;
+        *first = i;
+    }
+    return n == 1;
+}
+
 /* (self, indices, values, accumulate) */
 void aten_index_put(aten_call *c)
 {
     val x = arg_tensor(c, 0), src = arg_tensor(c, 2);
-    uint32_t rank = call_rank(c, x), n, m;
+    uint32_t rank = call_rank(c, x), n, m, first = 0;
     int64_t perm[HULL_MAX_RANK], order[HULL_MAX_RANK], back[HULL_MAX_RANK];
     dim d[HULL_MAX_RANK];
     indexing at;
 
-    if (c->args[1].kind == ATEN_TENSORS && c->args[1].n == 1 &&
-        c->args[1].vals[0] &&
-        call_dtype(c, c->args[1].vals[0]) == HULL_BOOL &&
-        call_rank(c, c->args[1].vals[0]) == rank && !arg_bool(c, 3) &&
-        call_rank(c, src) == 0) { /* x[mask] = number */
-        ret(c, aten_where(c, c->args[1].vals[0],
-                          op_cast(c->g, src, call_dtype(c, x)), x));
+    if (one_mask(c, &first)) { /* x[mask] = values */
+        val mask = c->args[1].vals[first];
+        bool adds = arg_bool(c, 3);
+
+        if (c->st == HULL_OK && !aten_put_mask(c, x, mask, first, src, adds))
+            call_missing(c, "a mask and values that do not fit");
         return;
     }
     if (!read_indices(c, x, &at)) {
@@ -354,112 +250,4 @@ void aten_index_put(aten_call *c)
     val y = node_add(c->g, g);
     invert(perm, n, back);
     ret(c, reorder(c, y, back, n));
-}
-
-/* ---- regular patterns of indices ----------------------------------------- */
-
-/* start + i step, i < n */
-static val progression(aten_call *c, dim n, int64_t start, int64_t step)
-{
-    val i = aten_iota(c, n, HULL_I64);
-
-    if (step != 1)
-        i = op_binary(c->g, OP_mul, i, op_scalar_i64(c->g, HULL_I64, step));
-    if (start != 0)
-        i = op_binary(c->g, OP_add, i, op_scalar_i64(c->g, HULL_I64, start));
-    return i;
-}
-
-/* (self, offset, dim1, dim2): the two axes go, their diagonal comes last. */
-void aten_diagonal(aten_call *c)
-{
-    val x = arg_tensor(c, 0);
-    uint32_t rank = call_rank(c, x), n = 0;
-    int64_t offset = arg_int(c, 1), perm[HULL_MAX_RANK], rows, cols;
-    uint32_t a = arg_axis(c, 2, rank), b = arg_axis(c, 3, rank);
-    dim d[HULL_MAX_RANK];
-
-    if (c->st != HULL_OK)
-        return;
-    if (a == b || !dim_is_int(c->m, call_dims(c, x)[a], &rows) ||
-        !dim_is_int(c->m, call_dims(c, x)[b], &cols)) {
-        call_missing(c, "of a symbolic size");
-        return;
-    }
-    int64_t first = offset;
-    if (offset <= -rows || offset >= cols ||
-        (offset < 0 && !mul_i64(&first, -offset, cols))) {
-        call_missing(c, "outside the matrix");
-        return;
-    }
-    for (uint32_t i = 0; i < rank; i++)
-        if (i != a && i != b) {
-            d[n] = call_dims(c, x)[i];
-            perm[n++] = i;
-        }
-    perm[n] = a;
-    perm[n + 1] = b;
-    d[n] = dim_mul(c->m, rows, cols);
-    int64_t down = offset >= 0 ? rows : rows + offset;
-    int64_t right = offset >= 0 ? cols - offset : cols;
-    val in[] = {op_reshape(c->g, reorder(c, x, perm, rank), d, n + 1),
-                progression(c, down < right ? down : right, first, cols + 1)};
-    ret(c, axis_node(c, OP_gather, in, 2, n));
-}
-
-/* Window starts and offsets of one axis: indices [kernel, places]. */
-static val window_index(aten_call *c, dim size, int64_t kernel, int64_t step,
-                        int64_t dilation)
-{
-    dim reach = dim_int(c->m, dilation * (kernel - 1) + 1);
-    dim n = dim_add(c->m, dim_div(c->m, dim_sub(c->m, size, reach), step), 1);
-    val at = progression(c, n, 0, step);
-
-    return op_binary(c->g, OP_add,
-                     aten_insert_axis(c, progression(c, kernel, 0, dilation),
-                                      1), at);
-}
-
-/* (self, kernel, dilation, padding, stride): columns of windows, from [n, c,
- * h, w] over [n, c, kh, oh, kw, ow] to [n, c kh kw, oh ow]. */
-void aten_im2col(aten_call *c)
-{
-    static const int64_t order[] = {0, 1, 2, 4, 3, 5};
-    val x = arg_tensor(c, 0);
-    int64_t kernel[2], dilation[2], pad[2], stride[2];
-
-    arg_spatial(c, 1, 2, 1, kernel);
-    arg_spatial(c, 2, 2, 1, dilation);
-    arg_spatial(c, 3, 2, 0, pad);
-    arg_spatial(c, 4, 2, 1, stride);
-    if (call_rank(c, x) != 4) {
-        call_missing(c, "without a batch");
-        return;
-    }
-    for (int i = 0; i < 2; i++)
-        if (kernel[i] < 1 || kernel[i] > 65536 || dilation[i] < 1 ||
-            dilation[i] > 65536 || stride[i] < 1 || pad[i] < 0)
-            call_fail(c, HULL_EFORMAT, "window out of range");
-    if (c->st != HULL_OK)
-        return;
-    if (pad[0] || pad[1]) {
-        dim pads[] = {0, 0, pad[0], pad[1], 0, 0, pad[0], pad[1]};
-        node *n = node_new(c->g, OP_pad);
-
-        node_input(c->g, n, x);
-        node_dims(c->g, n, "pads", pads, 8);
-        x = node_add(c->g, n);
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t axis = i == 0 ? 2 : 4;
-        val in[] = {x, window_index(c, call_dims(c, x)[axis], kernel[i],
-                                    stride[i], dilation[i])};
-
-        x = axis_node(c, OP_gather, in, 2, axis);
-    }
-    x = op_transpose(c->g, x, order, 6);
-    const dim *d = call_dims(c, x);
-    dim out[] = {d[0], dim_mul(c->m, d[1], kernel[0] * kernel[1]),
-                 dim_mul(c->m, d[4], d[5])};
-    ret(c, op_reshape(c->g, x, out, 3));
 }

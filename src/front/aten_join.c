@@ -127,6 +127,28 @@ void aten_meshgrid(aten_call *c)
 
 /* ---- padding ------------------------------------------------------------- */
 
+/* x without what negative pads take; they become 0. */
+static val cut_off(aten_call *c, val x, dim *pads)
+{
+    uint32_t rank = call_rank(c, x);
+
+    for (uint32_t i = 0; i < rank; i++) {
+        dim start = 0, end = call_dims(c, x)[i];
+        int64_t v = 0;
+
+        if (dim_is_int(c->m, pads[i], &v) && v < 0) {
+            start = -v;
+            pads[i] = 0;
+        }
+        if (dim_is_int(c->m, pads[rank + i], &v) && v < 0) {
+            end = dim_add(c->m, end, dim_int(c->m, v));
+            pads[rank + i] = 0;
+        }
+        x = aten_slice1(c, x, i, start, end);
+    }
+    return x;
+}
+
 /* Torch's list: pairs from the last axis backwards. */
 static void pad(aten_call *c, str mode, double fill)
 {
@@ -143,6 +165,8 @@ static void pad(aten_call *c, str mode, double fill)
         pads[rank - 1 - i] = list[2 * i];
         pads[2 * rank - 1 - i] = list[2 * i + 1];
     }
+    if (str_is(mode, "wrap")) /* what is cut off does not come around */
+        x = cut_off(c, x, pads);
     node *d = node_new(c->g, OP_pad);
     node_input(c->g, d, x);
     node_dims(c->g, d, "pads", pads, 2 * rank);
@@ -153,6 +177,27 @@ static void pad(aten_call *c, str mode, double fill)
 
 void aten_pad_constant(aten_call *c)
 {
+    int64_t v = 0;
+
+    /* The op's value is a double: an integer that none holds is put in by a
+     * mask. */
+    if (c->args[2].kind == ATEN_INT && dim_is_int(c->m, c->args[2].i, &v) &&
+        call_dtype(c, arg_tensor(c, 0)) == HULL_I64 &&
+        (v > (int64_t)1 << 53 || v < -((int64_t)1 << 53))) {
+        aten_value self = c->args[0];
+        val x = self.v;
+
+        pad(c, str_of("constant"), 0);
+        c->args[0].v = aten_full(c, op_scalar_i64(c->g, HULL_BOOL, 1),
+                                 call_dims(c, x), call_rank(c, x));
+        pad(c, str_of("constant"), 0);
+        c->args[0] = self;
+        if (c->n_out == 2)
+            c->out[0].v = aten_where(c, c->out[1].v, c->out[0].v,
+                                     aten_int(c, v));
+        c->n_out = 1;
+        return;
+    }
     pad(c, str_of("constant"), arg_num(c, 2));
 }
 
@@ -328,6 +373,37 @@ void aten_roll(aten_call *c)
     ret(c, x);
 }
 
+/* fliplr, flipud: param is the axis. */
+void aten_flip_one(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    uint32_t axis = (uint32_t)c->row->param;
+
+    if (axis >= call_rank(c, x))
+        call_fail(c, HULL_EFORMAT, "operand of unfit rank");
+    else
+        ret(c, flip(c, x, axis));
+}
+
+/* fft_fftshift(self, dim), fft_ifftshift: half a turn, param 1 = back */
+void aten_fftshift(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    int64_t axes[HULL_MAX_RANK], size = 0;
+    uint32_t n = arg_axes(c, 1, call_rank(c, x), axes);
+
+    for (uint32_t i = 0; i < n && c->st == HULL_OK; i++) {
+        if (!dim_is_int(c->m, call_dims(c, x)[axes[i]], &size)) {
+            call_missing(c, "of a symbolic size");
+            return;
+        }
+        x = roll(c, x, (uint32_t)axes[i],
+                 c->row->param ? (size + 1) / 2 : size / 2);
+    }
+    if (c->st == HULL_OK)
+        ret(c, x);
+}
+
 /* Axis `axis` of x as the two axes a, b. */
 static val split_axis(aten_call *c, val x, uint32_t axis, dim a, dim b)
 {
@@ -418,6 +494,14 @@ void aten_channel_shuffle(aten_call *c)
 void aten_unfold(aten_call *c)
 {
     val x = arg_tensor(c, 0);
+
+    if (call_rank(c, x) == 0) { /* one window of one element, or none */
+        dim size = arg_dim(c, 2);
+
+        x = aten_insert_axis(c, x, 0);
+        ret(c, aten_slice1(c, x, 0, 0, size));
+        return;
+    }
     uint32_t rank = call_rank(c, x), axis = arg_axis(c, 1, rank);
     dim size = arg_dim(c, 2), step = arg_dim(c, 3);
     int64_t perm[HULL_MAX_RANK];

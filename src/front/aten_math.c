@@ -19,22 +19,61 @@ static hull_dtype two(aten_call *c, val *a, val *b)
     return dt;
 }
 
+/* The same as floats: integers do not pass through their common type. */
+static hull_dtype two_floats(aten_call *c, val *a, val *b)
+{
+    const aten_value *x[] = {&c->args[0], &c->args[1]};
+    hull_dtype dt = aten_promote(c, x, 2);
+
+    if (!dtype_is_float(dt) && !dtype_is_complex(dt))
+        dt = HULL_F32;
+    *a = aten_as(c, x[0], dt);
+    *b = aten_as(c, x[1], dt);
+    return dt;
+}
+
 static val binary(aten_call *c, op_code op, val a, val b)
 {
+    if (dtype_is_complex(call_dtype(c, a)))
+        return aten_complex_binary(c, op, a, b);
     return op_binary(c->g, op, a, b);
+}
+
+static val unary(aten_call *c, op_code op, val x)
+{
+    if (dtype_is_complex(call_dtype(c, x)))
+        return aten_complex_unary(c, op, x);
+    return op_unary(c->g, op, x);
 }
 
 void aten_unary_float(aten_call *c)
 {
     val x = aten_float(c, arg_tensor(c, 0));
 
-    ret(c, op_unary(c->g, (op_code)c->row->param, x));
+    ret(c, unary(c, (op_code)c->row->param, x));
 }
 
 /* Integers stay what they are. */
 void aten_unary_same(aten_call *c)
 {
-    ret(c, op_unary(c->g, (op_code)c->row->param, arg_tensor(c, 0)));
+    ret(c, unary(c, (op_code)c->row->param, arg_tensor(c, 0)));
+}
+
+/* The sign of NaN is 0, of a bool the bool. */
+void aten_sign(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    hull_dtype dt = call_dtype(c, x);
+
+    if (dt == HULL_BOOL) {
+        ret(c, x);
+        return;
+    }
+    val y = op_unary(c->g, OP_sign, x);
+    if (dtype_is_float(dt))
+        y = aten_where(c, op_unary(c->g, OP_is_nan, x), aten_number(c, dt, 0),
+                       y);
+    ret(c, y);
 }
 
 /* floor, ceil, round, trunc: nothing to do for integers. */
@@ -90,6 +129,8 @@ void aten_square(aten_call *c)
 {
     val x = arg_tensor(c, 0);
 
+    if (call_dtype(c, x) == HULL_BOOL)
+        x = op_cast(c->g, x, HULL_I64);
     ret(c, binary(c, OP_mul, x, x));
 }
 
@@ -128,6 +169,29 @@ void aten_binary(aten_call *c)
     if (two(c, &a, &b) == HULL_BOOL)
         op = op == OP_mul || op == OP_min ? OP_and : op == OP_max ? OP_or : op;
     ret(c, binary(c, op, a, b));
+}
+
+static bool equals(double a, double b)
+{
+    return a <= b && a >= b;
+}
+
+/* pow(self, exponent): roots as such. */
+void aten_pow(aten_call *c)
+{
+    val a, b;
+    hull_dtype dt = two(c, &a, &b);
+
+    if (c->args[1].kind == ATEN_FLOAT && dtype_is_float(dt) &&
+        equals(fabs(c->args[1].f), 0.5)) {
+        ret(c, op_unary(c->g, c->args[1].f > 0 ? OP_sqrt : OP_rsqrt, a));
+        return;
+    }
+    if (dt == HULL_BOOL) { /* PyTorch's result of two bools */
+        a = op_cast(c->g, a, HULL_I64);
+        b = op_cast(c->g, b, HULL_I64);
+    }
+    ret(c, binary(c, OP_pow, a, b));
 }
 
 static bool is_one(aten_call *c, uint32_t i)
@@ -180,8 +244,8 @@ void aten_div(aten_call *c)
 {
     val a, b;
 
-    (void)two(c, &a, &b);
-    ret(c, binary(c, OP_div, aten_float(c, a), aten_float(c, b)));
+    (void)two_floats(c, &a, &b);
+    ret(c, binary(c, OP_div, a, b));
 }
 
 void aten_div_mode(aten_call *c)
@@ -222,9 +286,8 @@ void aten_binary_float(aten_call *c)
 {
     val a, b;
 
-    (void)two(c, &a, &b);
-    ret(c, binary(c, (op_code)c->row->param, aten_float(c, a),
-                  aten_float(c, b)));
+    (void)two_floats(c, &a, &b);
+    ret(c, binary(c, (op_code)c->row->param, a, b));
 }
 
 void aten_logical(aten_call *c)
@@ -263,22 +326,46 @@ void aten_masked_fill(aten_call *c)
     ret(c, aten_where(c, mask, aten_as(c, &c->args[2], call_dtype(c, x)), x));
 }
 
+/* A bound that a double does not hold, or NaN, which is the result then. */
+static val clamp_exactly(aten_call *c, val x, const aten_value *lo,
+                         const aten_value *hi)
+{
+    hull_dtype dt = call_dtype(c, x);
+
+    if (lo)
+        x = binary(c, OP_max, x, aten_as(c, lo, dt));
+    return hi ? binary(c, OP_min, x, aten_as(c, hi, dt)) : x;
+}
+
+static bool is_plain_bound(aten_call *c, uint32_t i, double *out)
+{
+    double most = (double)((int64_t)1 << 53);
+
+    *out = arg_num(c, i);
+    return !isnan(*out) && (c->args[i].kind == ATEN_FLOAT ||
+                            call_dtype(c, c->args[0].v) != HULL_I64 ||
+                            (*out < most && *out > -most));
+}
+
 static void clamp_numbers(aten_call *c, uint32_t lo, uint32_t hi)
 {
-    const aten_value *x[3] = {&c->args[0]};
+    const aten_value *x[3] = {&c->args[0]}, *low = NULL, *high = NULL;
     double min = -HUGE_VAL, max = HUGE_VAL;
+    bool plain = true;
     uint32_t n = 1;
 
     if (lo && !arg_none(c, lo)) {
-        x[n++] = &c->args[lo];
-        min = arg_num(c, lo);
+        low = x[n++] = &c->args[lo];
+        plain &= is_plain_bound(c, lo, &min);
     }
     if (hi && !arg_none(c, hi)) {
-        x[n++] = &c->args[hi];
-        max = arg_num(c, hi);
+        high = x[n++] = &c->args[hi];
+        plain &= is_plain_bound(c, hi, &max);
     }
     hull_dtype dt = aten_promote(c, x, n);
-    ret(c, aten_clamp(c, aten_as(c, x[0], dt), min, max));
+    val y = aten_as(c, x[0], dt);
+    ret(c, plain ? aten_clamp(c, y, min, max)
+                 : clamp_exactly(c, y, low, high));
 }
 
 void aten_clamp_both(aten_call *c)
@@ -290,6 +377,15 @@ void aten_clamp_both(aten_call *c)
 void aten_clamp_one(aten_call *c)
 {
     clamp_numbers(c, c->row->param ? 1 : 0, c->row->param ? 0 : 1);
+}
+
+/* clamp_max.Tensor(self, max) */
+void aten_clamp_max_tensor(aten_call *c)
+{
+    const aten_value *x[] = {&c->args[0], &c->args[1]};
+    hull_dtype dt = aten_promote(c, x, 2);
+
+    ret(c, binary(c, OP_min, aten_as(c, x[0], dt), aten_as(c, x[1], dt)));
 }
 
 void aten_clamp_tensor(aten_call *c)
@@ -309,23 +405,29 @@ void aten_clamp_tensor(aten_call *c)
     ret(c, y);
 }
 
+/* Halves are computed in f32 where several roundings would add up. */
+static hull_dtype computed_in(hull_dtype dt)
+{
+    return dt == HULL_F16 || dt == HULL_BF16 ? HULL_F32 : dt;
+}
+
 /* self + value t1 t2, self + value t1 / t2. */
 void aten_addc(aten_call *c)
 {
     const aten_value *x[] = {&c->args[0], &c->args[1], &c->args[2]};
-    hull_dtype dt = aten_promote(c, x, 3);
+    hull_dtype to = aten_promote(c, x, 3), dt = computed_in(to);
     val y = binary(c, (op_code)c->row->param, aten_as(c, x[1], dt),
                    aten_as(c, x[2], dt));
 
     if (!is_one(c, 3))
         y = binary(c, OP_mul, y, aten_as(c, &c->args[3], dt));
-    ret(c, binary(c, OP_add, aten_as(c, x[0], dt), y));
+    ret(c, op_cast(c->g, binary(c, OP_add, aten_as(c, x[0], dt), y), to));
 }
 
 void aten_lerp(aten_call *c)
 {
     const aten_value *x[] = {&c->args[0], &c->args[1], &c->args[2]};
-    hull_dtype dt = aten_promote(c, x, 3);
+    hull_dtype to = aten_promote(c, x, 3), dt = computed_in(to);
     val a = aten_as(c, x[0], dt), b = aten_as(c, x[1], dt);
     val d = binary(c, OP_mul, aten_as(c, x[2], dt), binary(c, OP_sub, b, a));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * aten_nn.c - lowerings of layers: matrix products, convolution, pooling,
+ * aten_nn.c - lowerings of layers: matrix products, convolution,
  * normalisation, attention, resampling.
  */
 #include "front/aten.h"
@@ -10,9 +10,6 @@
 #include <string.h>
 
 #define SPATIAL_MAX 3
-
-static const char *const no_statistics =
-    "saved statistics of a normalisation are not computed";
 
 static bool is_zero(double v)
 {
@@ -41,6 +38,11 @@ void aten_matmul_two(aten_call *c)
     ret(c, aten_matmul(c, a, b, 0));
 }
 
+void aten_det(aten_call *c)
+{
+    ret(c, op_unary(c->g, OP_det, arg_tensor(c, 0)));
+}
+
 static val scaled(aten_call *c, val x, uint32_t arg)
 {
     if (is_one(arg_num(c, arg)))
@@ -61,10 +63,16 @@ void aten_addmm(aten_call *c)
         ret(c, aten_matmul(c, a, b, bias));
         return;
     }
+    hull_dtype to = call_dtype(c, a);
+    if (to == HULL_F16 || to == HULL_BF16) { /* one rounding, at the end */
+        a = op_cast(c->g, a, HULL_F32);
+        b = op_cast(c->g, b, HULL_F32);
+        bias = op_cast(c->g, bias, HULL_F32);
+    }
     val y = scaled(c, aten_matmul(c, a, b, 0), 4);
     if (!is_zero(arg_num(c, 3)))
         y = op_binary(c->g, OP_add, y, scaled(c, bias, 3));
-    ret(c, y);
+    ret(c, op_cast(c->g, y, to));
 }
 
 /* ---- convolution --------------------------------------------------------- */
@@ -184,142 +192,6 @@ void aten_convolution(aten_call *c)
     ret(c, conv(c, x, w, b, &d, arg_bool(c, 6)));
 }
 
-/* ---- pooling ------------------------------------------------------------- */
-
-/* Pooling takes [n, c, *]; [c, *] gets a batch of one around it. */
-static val with_batch(aten_call *c, val x, uint32_t n, bool *added)
-{
-    *added = call_rank(c, x) == n + 1;
-    if (call_rank(c, x) != n + 1 && call_rank(c, x) != n + 2)
-        call_fail(c, HULL_EFORMAT, "operand of unfit rank");
-    return *added && c->st == HULL_OK ? aten_insert_axis(c, x, 0) : x;
-}
-
-static node *pool_node(aten_call *c, op_code op, val x, uint32_t n,
-                       bool has_dilation, bool ceil_mode)
-{
-    int64_t kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX];
-    int64_t pad[2 * SPATIAL_MAX];
-
-    arg_spatial(c, 1, n, 1, kernel);
-    if (c->args[2].kind == ATEN_INTS && c->args[2].n == 0)
-        memcpy(stride, kernel, n * sizeof *stride);
-    else if (arg_none(c, 2))
-        memcpy(stride, kernel, n * sizeof *stride);
-    else
-        arg_spatial(c, 2, n, 1, stride);
-    arg_spatial(c, 3, n, 0, pad);
-    memcpy(pad + n, pad, n * sizeof *pad);
-    for (uint32_t i = 0; i < n; i++)
-        dilation[i] = 1;
-    if (has_dilation)
-        arg_spatial(c, 4, n, 1, dilation);
-    node *d = node_new(c->g, op);
-    node_input(c->g, d, x);
-    node_ints(c->g, d, "kernel", kernel, n);
-    node_ints(c->g, d, "stride", stride, n);
-    node_ints(c->g, d, "pad", pad, 2 * n);
-    node_ints(c->g, d, "dilation", dilation, n);
-    node_bool(c->g, d, "ceil", ceil_mode);
-    return d;
-}
-
-/* max_pool*d (param: axes), with a second result where param is negative. */
-void aten_max_pool(aten_call *c)
-{
-    bool indices = c->row->param < 0, added;
-    uint32_t n = (uint32_t)(indices ? -c->row->param : c->row->param);
-    val x = with_batch(c, arg_tensor(c, 0), n, &added);
-    node *d = pool_node(c, OP_max_pool, x, n, true, arg_bool(c, 5));
-
-    if (c->st != HULL_OK)
-        return;
-    x = node_add(c->g, d);
-    ret(c, added ? aten_drop_axis(c, x, 0) : x);
-    if (indices)
-        ret_unread(c, "indices of max pooling are not computed");
-}
-
-/* (self, kernel, stride, padding, ceil, count_include_pad, divisor) */
-void aten_avg_pool(aten_call *c)
-{
-    uint32_t n = (uint32_t)c->row->param;
-    bool added;
-
-    if (c->n_args > 6 && !arg_none(c, 6)) {
-        call_missing(c, "with a divisor");
-        return;
-    }
-    val x = with_batch(c, arg_tensor(c, 0), n, &added);
-    node *d = pool_node(c, OP_avg_pool, x, n, false, arg_bool(c, 4));
-    node_bool(c->g, d, "count_pad", arg_bool(c, 5));
-    if (c->st != HULL_OK)
-        return;
-    x = node_add(c->g, d);
-    ret(c, added ? aten_drop_axis(c, x, 0) : x);
-}
-
-/* One cell is the mean over the spatial axes. */
-void aten_adaptive_avg_pool(aten_call *c)
-{
-    val x = arg_tensor(c, 0);
-    uint32_t n = (uint32_t)c->row->param, rank = call_rank(c, x);
-    int64_t out[SPATIAL_MAX], axes[SPATIAL_MAX];
-    bool one = true, added;
-
-    arg_spatial(c, 1, n, 1, out);
-    x = with_batch(c, x, n, &added);
-    if (c->st != HULL_OK)
-        return;
-    rank += added;
-    for (uint32_t i = 0; i < n; i++) {
-        axes[i] = rank - n + i;
-        one &= out[i] == 1;
-    }
-    if (one) {
-        x = aten_reduce(c, OP_reduce_mean, x, axes, n, true);
-    } else {
-        node *d = node_new(c->g, OP_adaptive_avg_pool);
-
-        node_input(c->g, d, x);
-        node_ints(c->g, d, "out", out, n);
-        x = node_add(c->g, d);
-    }
-    ret(c, added ? aten_drop_axis(c, x, 0) : x);
-}
-
-/* Only where every cell has the same size is it a plain pooling. */
-void aten_adaptive_max_pool(aten_call *c)
-{
-    val x = arg_tensor(c, 0);
-    uint32_t n = (uint32_t)c->row->param, rank = call_rank(c, x);
-    int64_t out[SPATIAL_MAX], kernel[SPATIAL_MAX], size = 0;
-    int64_t pad[2 * SPATIAL_MAX] = {0}, dilation[SPATIAL_MAX];
-
-    arg_spatial(c, 1, n, 1, out);
-    if (rank != n + 2)
-        call_fail(c, HULL_EUNSUPPORTED, "operand of unfit rank");
-    for (uint32_t i = 0; i < n && c->st == HULL_OK; i++) {
-        if (!dim_is_int(c->m, call_dims(c, x)[2 + i], &size) || out[i] < 1 ||
-            size % out[i] != 0) {
-            call_missing(c, "cells of different sizes");
-            return;
-        }
-        kernel[i] = size / out[i];
-        dilation[i] = 1;
-    }
-    if (c->st != HULL_OK)
-        return;
-    node *d = node_new(c->g, OP_max_pool);
-    node_input(c->g, d, x);
-    node_ints(c->g, d, "kernel", kernel, n);
-    node_ints(c->g, d, "stride", kernel, n);
-    node_ints(c->g, d, "pad", pad, 2 * n);
-    node_ints(c->g, d, "dilation", dilation, n);
-    ret(c, node_add(c->g, d));
-    ret_unread(c, "indices of max pooling are not computed");
-}
-
 /* ---- normalisation ------------------------------------------------------- */
 
 static val parameter_or(aten_call *c, uint32_t i, double fill, dim n,
@@ -334,37 +206,81 @@ static val parameter_or(aten_call *c, uint32_t i, double fill, dim n,
     return aten_full(c, aten_number(c, dt, fill), &n, 1);
 }
 
+/* Statistics of x over `axes`, kept with size 1. */
+typedef struct statistics {
+    val centred, mean, rstd;
+} statistics;
+
+static statistics statistics_of(aten_call *c, val x, const int64_t *axes,
+                                uint32_t n, double eps)
+{
+    hull_dtype dt = call_dtype(c, x);
+    statistics s = {.mean = aten_reduce(c, OP_reduce_mean, x, axes, n, true)};
+
+    s.centred = op_binary(c->g, OP_sub, x, s.mean);
+    val var = aten_reduce(c, OP_reduce_mean,
+                          op_binary(c->g, OP_mul, s.centred, s.centred), axes,
+                          n, true);
+    s.rstd = op_unary(c->g, OP_rsqrt,
+                      op_binary(c->g, OP_add, var, aten_number(c, dt, eps)));
+    return s;
+}
+
+static val wide(aten_call *c, val x)
+{
+    hull_dtype dt = call_dtype(c, x);
+
+    return dt == HULL_F16 || dt == HULL_BF16 ? op_cast(c->g, x, HULL_F32) : x;
+}
+
+/* The saved mean and 1/sqrt(var + eps) as results of shape d. They are f32 for
+ * halves, or x's type when `narrow`. Nodes that nobody reads go away. */
+static void ret_statistics(aten_call *c, val x, const int64_t *axes, uint32_t n,
+                           double eps, const dim *d, uint32_t rank, bool narrow)
+{
+    statistics s = statistics_of(c, wide(c, x), axes, n, eps);
+    hull_dtype dt = narrow ? call_dtype(c, x) : call_dtype(c, s.mean);
+
+    ret(c, op_reshape(c->g, op_cast(c->g, s.mean, dt), d, rank));
+    ret(c, op_reshape(c->g, op_cast(c->g, s.rstd, dt), d, rank));
+}
+
 /* x normalised over `axes` with its own statistics, then scaled per channel. */
 static val own_statistics(aten_call *c, val x, const int64_t *axes, uint32_t n,
                           val w, val b, double eps)
 {
     uint32_t rank = call_rank(c, x);
-    hull_dtype dt = call_dtype(c, x);
+    hull_dtype to = call_dtype(c, x);
     dim d[HULL_MAX_RANK];
 
-    val mean = aten_reduce(c, OP_reduce_mean, x, axes, n, true);
-    x = op_binary(c->g, OP_sub, x, mean);
-    val var = aten_reduce(c, OP_reduce_mean, op_binary(c->g, OP_mul, x, x),
-                          axes, n, true);
-    var = op_binary(c->g, OP_add, var, aten_number(c, dt, eps));
-    x = op_binary(c->g, OP_mul, x, op_unary(c->g, OP_rsqrt, var));
     for (uint32_t i = 0; i < rank; i++)
         d[i] = i == 1 ? call_dims(c, x)[1] : 1;
+    statistics s = statistics_of(c, wide(c, x), axes, n, eps);
+    x = op_binary(c->g, OP_mul, s.centred, s.rstd);
     if (w)
-        x = op_binary(c->g, OP_mul, x, op_reshape(c->g, w, d, rank));
+        x = op_binary(c->g, OP_mul, x,
+                      wide(c, op_reshape(c->g, w, d, rank)));
     if (b)
-        x = op_binary(c->g, OP_add, x, op_reshape(c->g, b, d, rank));
-    return x;
+        x = op_binary(c->g, OP_add, x,
+                      wide(c, op_reshape(c->g, b, d, rank)));
+    return op_cast(c->g, x, to);
+}
+
+static uint32_t axes_but_channels(aten_call *c, val x, int64_t *axes)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < call_rank(c, x); i++)
+        if (i != 1)
+            axes[n++] = i;
+    return n;
 }
 
 static void batch_statistics(aten_call *c, val x, uint32_t w, double eps)
 {
     int64_t axes[HULL_MAX_RANK];
-    uint32_t n = 0, rank = call_rank(c, x);
+    uint32_t n = axes_but_channels(c, x, axes);
 
-    for (uint32_t i = 0; i < rank; i++)
-        if (i != 1)
-            axes[n++] = i;
     ret(c, own_statistics(c, x, axes, n, arg_optional(c, w),
                           arg_optional(c, w + 1), eps));
 }
@@ -412,9 +328,13 @@ void aten_batch_norm(aten_call *c)
     uint32_t eps = (uint32_t)(no_flag ? -c->row->param : c->row->param);
 
     batch_norm(c, !no_flag && arg_bool(c, 5), arg_num(c, eps));
-    if (!str_is(str_of(c->row->name), "batch_norm")) {
-        ret_unread(c, no_statistics);
-        ret_unread(c, no_statistics);
+    if (!str_is(str_of(c->row->name), "batch_norm") && c->st == HULL_OK) {
+        dim none = 0; /* nothing is saved when evaluating */
+        val empty = aten_full(c, aten_number(c, call_dtype(c, c->args[0].v), 0),
+                              &none, 1);
+
+        ret(c, empty);
+        ret(c, empty);
     }
 }
 
@@ -426,9 +346,16 @@ void aten_batch_norm_no_stats(aten_call *c)
 
     if (!arg_bool(c, 3))
         call_fail(c, HULL_EFORMAT, "no running statistics to evaluate with");
-    batch_statistics(c, x, 1, arg_num(c, 5));
-    ret_unread(c, no_statistics);
-    ret_unread(c, no_statistics);
+    int64_t axes[HULL_MAX_RANK];
+    uint32_t n = axes_but_channels(c, x, axes);
+    double eps = arg_num(c, 5);
+    if (call_rank(c, x) < 2)
+        call_fail(c, HULL_EFORMAT, "operand of rank below 2");
+    if (c->st != HULL_OK)
+        return;
+    dim channels = call_dims(c, x)[1];
+    batch_statistics(c, x, 1, eps);
+    ret_statistics(c, x, axes, n, eps, &channels, 1, true);
 }
 
 /* (input, weight, bias, mean, var, use_input_stats, momentum, eps, ...) */
@@ -499,8 +426,17 @@ void aten_layer_norm(aten_call *c)
     node_float(c->g, d, "eps", eps);
     ret(c, node_add(c->g, d));
     if (c->row->param) {
-        ret_unread(c, no_statistics);
-        ret_unread(c, no_statistics);
+        val x = c->args[0].v;
+        int64_t axes[HULL_MAX_RANK];
+        uint32_t rank = call_rank(c, x), n = 0;
+        dim shape[HULL_MAX_RANK];
+
+        for (uint32_t i = 0; i < rank; i++) {
+            shape[i] = i < axis ? call_dims(c, x)[i] : 1;
+            if (i >= axis)
+                axes[n++] = i;
+        }
+        ret_statistics(c, x, axes, n, eps, shape, rank, true);
     }
 }
 
@@ -543,9 +479,22 @@ void aten_group_norm(aten_call *c)
 /* (input, weight, bias, N, C, HxW, group, eps) */
 void aten_native_group_norm(aten_call *c)
 {
-    group_norm(c, 1, 2, arg_int(c, 6), arg_num(c, 7));
-    ret_unread(c, no_statistics);
-    ret_unread(c, no_statistics);
+    static const int64_t last = 2;
+    int64_t groups = arg_int(c, 6);
+    double eps = arg_num(c, 7);
+    val x = arg_tensor(c, 0);
+
+    group_norm(c, 1, 2, groups, eps);
+    if (call_rank(c, x) < 2 || groups < 1)
+        call_fail(c, HULL_EFORMAT, "operand of unfit rank or groups");
+    if (c->st != HULL_OK)
+        return;
+    dim all = type_numel(c->m, call_type(c, x)), n = call_dims(c, x)[0];
+    dim d[] = {n, groups, 0};
+    int64_t zero = 0;
+    bool empty = dim_is_int(c->m, all, &zero) && zero == 0;
+    d[2] = empty ? 0 : dim_div(c->m, all, dim_mul(c->m, n, groups));
+    ret_statistics(c, op_reshape(c->g, x, d, 3), &last, 1, eps, d, 2, true);
 }
 
 /* ---- attention ----------------------------------------------------------- */
@@ -562,12 +511,14 @@ void aten_sdpa(aten_call *c)
     if (!is_zero(arg_num(c, 4)))
         call_fail(c, HULL_EUNSUPPORTED,
                   "exported in training mode; call model.eval() before export");
-    if (!arg_none(c, 6) && is_zero(scale))
-        call_fail(c, HULL_EUNSUPPORTED, "a scale of 0");
     if (mask && causal)
         call_fail(c, HULL_EFORMAT, "a mask and is_causal");
     if (c->st != HULL_OK)
         return;
+    if (!arg_none(c, 6) && is_zero(scale)) { /* to the op 0 is the default */
+        q = op_binary(c->g, OP_mul, q, aten_number(c, call_dtype(c, q), 0));
+        scale = 1;
+    }
     node *n = node_new(c->g, OP_sdpa);
     node_input(c->g, n, q);
     node_input(c->g, n, k);
@@ -613,6 +564,17 @@ static dim scaled_size(aten_call *c, dim size, double scale)
     return 0;
 }
 
+/* PyTorch takes the same size, and for nearest twice the size, as such. */
+static bool scale_is_left_out(aten_call *c, dim in, dim out)
+{
+    int32_t p = c->row->param;
+
+    if (p & (RESIZE_NEAREST | RESIZE_LINEAR) && !(p & RESIZE_AA) &&
+        dim_eq(c->m, in, out))
+        return true;
+    return p & RESIZE_NEAREST && dim_eq(c->m, dim_mul(c->m, in, 2), out);
+}
+
 /* Target sizes and the scales that the coordinate map uses (0 = sizes). */
 static bool resize_sizes(aten_call *c, val x, uint32_t n, bool has_align,
                          dim *size, double *scale)
@@ -634,9 +596,12 @@ static bool resize_sizes(aten_call *c, val x, uint32_t n, bool has_align,
         } else if (list->kind == ATEN_FLOATS && list->n == n) {
             scale[i] = list->floats[i];
         }
-        given |= scale[i] > 0;
+        dim in = call_dims(c, x)[2 + i];
         if (arg_none(c, 1))
-            size[i] = scaled_size(c, call_dims(c, x)[2 + i], scale[i]);
+            size[i] = scaled_size(c, in, scale[i]);
+        if (scale_is_left_out(c, in, size[i]))
+            scale[i] = 0;
+        given |= scale[i] > 0;
     }
     return given;
 }
@@ -652,6 +617,10 @@ void aten_resize(aten_call *c)
     double scale[SPATIAL_MAX];
     bool scales = resize_sizes(c, x, n, !nearest, size, scale);
 
+    if (align && (p & RESIZE_AA)) {
+        call_missing(c, "of aligned corners with antialiasing");
+        return;
+    }
     if (c->st != HULL_OK)
         return;
     node *d = node_new(c->g, OP_resize);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * aten_reduce.c - lowerings that reduce or scan axes, and what sorts them.
+ * aten_reduce.c - lowerings that reduce axes: sums, extremes, variances, norms.
  */
 #include "front/aten.h"
 
@@ -31,11 +31,34 @@ static val reduce_all(aten_call *c, op_code op, val x)
     return aten_reduce(c, op, x, axes, n, false);
 }
 
+/* Sums and means of complex elements go by their parts. */
+static bool complex_sum(aten_call *c, op_code op, val x, const int64_t *axes,
+                        uint32_t n, bool keep)
+{
+    if (!aten_is_complex(c, x))
+        return false;
+    if (op != OP_reduce_sum && op != OP_reduce_mean)
+        call_fail(c, HULL_EUNSUPPORTED, "operand is complex");
+    if (c->st != HULL_OK)
+        return true;
+    if (n)
+        x = aten_from_parts(c, aten_reduce(c, op, aten_parts(c, x), axes, n,
+                                           keep));
+    ret(c, x);
+    return true;
+}
+
 /* (self, dtype): sum, prod, mean over everything. */
 void aten_reduce_all(aten_call *c)
 {
     op_code op = (op_code)c->row->param;
     val x = arg_tensor(c, 0);
+    int64_t axes[HULL_MAX_RANK];
+
+    for (uint32_t i = 0; i < call_rank(c, x); i++)
+        axes[i] = i;
+    if (complex_sum(c, op, x, axes, call_rank(c, x), false))
+        return;
     hull_dtype dt = c->n_args > 1 ? arg_dtype(c, 1, HULL_NONE) : HULL_NONE;
 
     if (op == OP_reduce_sum || op == OP_reduce_prod || dt != HULL_NONE)
@@ -50,6 +73,9 @@ void aten_reduce_dims(aten_call *c)
     val x = arg_tensor(c, 0);
     int64_t axes[HULL_MAX_RANK];
     uint32_t n = arg_axes(c, 1, call_rank(c, x), axes);
+
+    if (complex_sum(c, op, x, axes, n, arg_bool(c, 2)))
+        return;
     hull_dtype dt = c->n_args > 3 ? arg_dtype(c, 3, HULL_NONE) : HULL_NONE;
 
     if (op == OP_reduce_sum || op == OP_reduce_prod || dt != HULL_NONE)
@@ -114,9 +140,13 @@ void aten_arg_reduce(aten_call *c)
 void aten_extreme_dim(aten_call *c)
 {
     val x = arg_tensor(c, 0);
-    int64_t axis = arg_axis(c, 1, call_rank(c, x));
     bool keep = arg_bool(c, 2), most = c->row->param != 0;
 
+    if (call_rank(c, x) == 0) {
+        x = aten_insert_axis(c, x, 0);
+        keep = false;
+    }
+    int64_t axis = arg_axis(c, 1, call_rank(c, x));
     if (c->st != HULL_OK)
         return;
     ret(c, aten_reduce(c, most ? OP_reduce_max : OP_reduce_min, x, &axis, 1,
@@ -157,18 +187,26 @@ static val variance(aten_call *c, val x, const int64_t *axes, uint32_t n,
 #define VAR_ROOT 1 /* std */
 #define VAR_MEAN 2 /* a second result: the mean */
 #define VAR_BOOL 4 /* (self, dim, unbiased, keepdim) */
+#define VAR_ALL 8  /* (self, unbiased) */
 
 /* (self, dim, correction, keepdim); param: the bits above. */
 void aten_var(aten_call *c)
 {
+    bool all = (c->row->param & VAR_ALL) != 0;
+    uint32_t at = all ? 1 : 2, n = 0;
     val x = aten_float(c, arg_tensor(c, 0));
     int64_t axes[HULL_MAX_RANK];
-    uint32_t n = arg_axes(c, 1, call_rank(c, x), axes);
-    bool keep = arg_bool(c, 3);
-    double correction = arg_none(c, 2) ? 1 : arg_num(c, 2);
+    bool keep = !all && arg_bool(c, 3);
+    double correction = 1;
 
-    if (c->row->param & VAR_BOOL)
-        correction = arg_bool(c, 2);
+    if (!all)
+        n = arg_axes(c, 1, call_rank(c, x), axes);
+    for (uint32_t i = 0; all && i < call_rank(c, x); i++)
+        axes[n++] = i;
+    if (c->row->param & (VAR_BOOL | VAR_ALL))
+        correction = arg_bool(c, at);
+    else if (!arg_none(c, at))
+        correction = arg_num(c, at);
     if (c->st != HULL_OK)
         return;
     val v = variance(c, x, axes, n, correction, keep);
@@ -224,45 +262,69 @@ void aten_vector_norm(aten_call *c)
         ret(c, vector_norm(c, x, ord, axes, n, arg_bool(c, 3)));
 }
 
-/* x1.x2 / (max(|x1|, eps) max(|x2|, eps)) */
+/* norm.Scalar(self, p): over everything. */
+void aten_norm_all(aten_call *c)
+{
+    val x = aten_float(c, arg_tensor(c, 0));
+    int64_t axes[HULL_MAX_RANK];
+    uint32_t n = call_rank(c, x);
+    double p = arg_none(c, 1) ? 2 : arg_num(c, 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        axes[i] = i;
+    if (c->st == HULL_OK)
+        ret(c, vector_norm(c, x, p, axes, n, false));
+}
+
+/* frobenius_norm.dim(self, dim, keepdim) */
+void aten_frobenius(aten_call *c)
+{
+    val x = aten_float(c, arg_tensor(c, 0));
+    int64_t axes[HULL_MAX_RANK];
+    uint32_t n = arg_axes(c, 1, call_rank(c, x), axes);
+
+    if (c->st == HULL_OK)
+        ret(c, vector_norm(c, x, 2, axes, n, arg_bool(c, 2)));
+}
+
+/* Both broadcast to their common shape. */
+static void to_one_shape(aten_call *c, val *a, val *b)
+{
+    uint32_t ra = call_rank(c, *a), rb = call_rank(c, *b);
+    uint32_t rank = ra > rb ? ra : rb;
+    dim d[HULL_MAX_RANK];
+
+    for (uint32_t i = 0; i < rank; i++) {
+        dim da = i + ra < rank ? 1 : call_dims(c, *a)[i + ra - rank];
+        dim db = i + rb < rank ? 1 : call_dims(c, *b)[i + rb - rank];
+
+        d[i] = dim_bcast(c->m, da, db);
+    }
+    *a = aten_broadcast(c, *a, d, rank);
+    *b = aten_broadcast(c, *b, d, rank);
+}
+
+/* x1.x2 / (max(|x1|, eps) max(|x2|, eps)), of halves in f32 */
 void aten_cosine_similarity(aten_call *c)
 {
-    val a = arg_tensor(c, 0), b = arg_tensor(c, 1);
-    uint32_t rank = call_rank(c, a);
+    const aten_value *x[] = {&c->args[0], &c->args[1]};
+    hull_dtype to = aten_promote(c, x, 2), dt = to;
     double eps = arg_num(c, 3);
 
-    if (call_rank(c, b) > rank)
-        rank = call_rank(c, b);
-    int64_t axis = arg_axis(c, 2, rank);
+    if (dt == HULL_F16 || dt == HULL_BF16)
+        dt = HULL_F32;
+    val a = aten_as(c, x[0], dt), b = aten_as(c, x[1], dt);
+    to_one_shape(c, &a, &b);
+    int64_t axis = arg_axis(c, 2, call_rank(c, a));
     if (c->st != HULL_OK)
         return;
-    if (call_rank(c, a) != call_rank(c, b)) {
-        call_missing(c, "of different ranks");
-        return;
-    }
     val na = vector_norm(c, a, 2, &axis, 1, true);
     val nb = vector_norm(c, b, 2, &axis, 1, true);
     a = binary(c, OP_div, a, aten_clamp(c, na, eps, HUGE_VAL));
     b = binary(c, OP_div, b, aten_clamp(c, nb, eps, HUGE_VAL));
-    ret(c, aten_reduce(c, OP_reduce_sum, binary(c, OP_mul, a, b), &axis, 1,
-                       false));
-}
-
-/* Distances of all pairs of rows: (x1, x2, p, mode) */
-void aten_cdist(aten_call *c)
-{
-    val a = arg_tensor(c, 0), b = arg_tensor(c, 1);
-    uint32_t ra = call_rank(c, a), rb = call_rank(c, b);
-    int64_t axis = ra > rb ? ra : rb;
-    double p = arg_num(c, 2);
-
-    if (ra < 2 || rb < 2)
-        call_fail(c, HULL_EFORMAT, "operand of rank below 2");
-    if (c->st != HULL_OK)
-        return;
-    val d = binary(c, OP_sub, aten_insert_axis(c, a, ra - 1),
-                   aten_insert_axis(c, b, rb - 2));
-    ret(c, vector_norm(c, d, p, &axis, 1, false));
+    ret(c, op_cast(c->g, aten_reduce(c, OP_reduce_sum,
+                                     binary(c, OP_mul, a, b), &axis, 1, false),
+                   to));
 }
 
 /* v g / |v|, the norm over every dim but `dim`. */
@@ -280,11 +342,25 @@ void aten_weight_norm(aten_call *c)
             axes[n++] = i;
     if (c->st != HULL_OK)
         return;
+    hull_dtype dt = call_dtype(c, v);
+    if (dt == HULL_F16 || dt == HULL_BF16) {
+        v = op_cast(c->g, v, HULL_F32);
+        w = op_cast(c->g, w, HULL_F32);
+    }
     val norm = n ? vector_norm(c, v, 2, axes, n, true)
                  : op_unary(c->g, OP_abs, v);
-    ret(c, binary(c, OP_mul, v, binary(c, OP_div, w, norm)));
+    val y = binary(c, OP_mul, v, binary(c, OP_div, w, norm));
+    ret(c, op_cast(c->g, y, dt));
     if (c->row->param)
         ret(c, norm);
+}
+
+static bool is_empty(aten_call *c, val x)
+{
+    for (uint32_t i = 0; i < call_rank(c, x); i++)
+        if (call_dims(c, x)[i] == 0)
+            return true;
+    return false;
 }
 
 /* m + log(sum(exp(x - m))), where an infinite m counts as 0. */
@@ -297,6 +373,13 @@ void aten_logsumexp(aten_call *c)
 
     if (c->st != HULL_OK)
         return;
+    if (n && is_empty(c, x)) { /* there is no largest element */
+        val e = op_unary(c->g, OP_exp, x);
+
+        ret(c, op_unary(c->g, OP_log, aten_reduce(c, OP_reduce_sum, e, axes, n,
+                                                  keep)));
+        return;
+    }
     val m = aten_reduce(c, OP_reduce_max, x, axes, n, true);
     m = aten_where(c, op_unary(c->g, OP_is_inf, m),
                    aten_number(c, call_dtype(c, x), 0), m);
@@ -318,58 +401,44 @@ void aten_logsumexp(aten_call *c)
     ret(c, s);
 }
 
-void aten_cumsum(aten_call *c)
-{
-    val x = widened(c, arg_tensor(c, 0), arg_dtype(c, 2, HULL_NONE));
-
-    if (call_rank(c, x) == 0) {
-        ret(c, x);
-        return;
-    }
-    node *n = node_new(c->g, OP_cumsum);
-    node_input(c->g, n, x);
-    node_int(c->g, n, "axis", arg_axis(c, 1, call_rank(c, x)));
-    ret(c, node_add(c->g, n));
-}
-
-/* ---- order --------------------------------------------------------------- */
-
-static void topk(aten_call *c, val x, dim k, uint32_t axis, bool largest,
-                 bool values)
-{
-    node *n = node_new(c->g, OP_topk);
-
-    node_input(c->g, n, x);
-    node_dim(c->g, n, "k", k);
-    node_int(c->g, n, "axis", axis);
-    node_bool(c->g, n, "largest", largest);
-    if (!node_add(c->g, n))
-        return;
-    if (values)
-        ret(c, n->out[0]);
-    ret(c, n->out[1]);
-}
-
-/* (self, k, dim, largest, sorted) */
-void aten_topk(aten_call *c)
+/* aminmax(self, dim, keepdim): one axis, or all of them. */
+void aten_aminmax(aten_call *c)
 {
     val x = arg_tensor(c, 0);
-    uint32_t axis = arg_axis(c, 2, call_rank(c, x));
-    dim k = arg_dim(c, 1);
+    uint32_t rank = call_rank(c, x), n = 0;
+    bool all = arg_none(c, 1) || rank == 0, keep = arg_bool(c, 2);
+    int64_t axes[HULL_MAX_RANK];
 
-    if (c->st == HULL_OK)
-        topk(c, x, k, axis, arg_bool(c, 3), true);
+    if (!all)
+        axes[n++] = arg_axis(c, 1, rank);
+    for (uint32_t i = 0; all && i < rank; i++)
+        axes[n++] = i;
+    if (c->st != HULL_OK)
+        return;
+    ret(c, aten_reduce(c, OP_reduce_min, x, axes, n, keep));
+    ret(c, aten_reduce(c, OP_reduce_max, x, axes, n, keep));
 }
 
-/* sort(self, dim, descending), sort.stable(self, stable, dim, descending),
- * argsort: param is the position of dim, negative: indices only. */
-void aten_sort(aten_call *c)
+/* (self, dim, keepdim, dtype) */
+void aten_nansum(aten_call *c)
 {
-    bool values = c->row->param > 0;
-    uint32_t at = (uint32_t)(values ? c->row->param : -c->row->param);
     val x = arg_tensor(c, 0);
-    uint32_t axis = arg_axis(c, at, call_rank(c, x));
+    int64_t axes[HULL_MAX_RANK];
+    uint32_t n = arg_axes(c, 1, call_rank(c, x), axes);
 
-    if (c->st == HULL_OK)
-        topk(c, x, call_dims(c, x)[axis], axis, arg_bool(c, at + 1), values);
+    if (dtype_is_float(call_dtype(c, x)))
+        x = aten_where(c, op_unary(c->g, OP_is_nan, x),
+                       aten_number(c, call_dtype(c, x), 0), x);
+    x = widened(c, x, arg_dtype(c, 3, HULL_NONE));
+    ret(c, aten_reduce(c, OP_reduce_sum, x, axes, n, arg_bool(c, 2)));
+}
+
+/* (self, dim) */
+void aten_count_nonzero(aten_call *c)
+{
+    val x = op_cast(c->g, op_cast(c->g, arg_tensor(c, 0), HULL_BOOL), HULL_I64);
+    int64_t axes[HULL_MAX_RANK];
+    uint32_t n = arg_axes(c, 1, call_rank(c, x), axes);
+
+    ret(c, aten_reduce(c, OP_reduce_sum, x, axes, n, false));
 }

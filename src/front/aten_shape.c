@@ -266,32 +266,6 @@ void aten_expand_as(aten_call *c)
     expand(c, x, d, n);
 }
 
-/* A stride-preserving copy is the value itself. Real views of other strides
- * read the producer's memory, which only dense operands describe. */
-void aten_as_strided(aten_call *c)
-{
-    val x = arg_tensor(c, 0);
-    uint32_t rank = call_rank(c, x);
-    int64_t size[HULL_MAX_RANK], stride[HULL_MAX_RANK], v = 0;
-    uint32_t n = arg_ints(c, 1, size, HULL_MAX_RANK);
-    bool same = n == rank && c->n_strides == n;
-
-    if (arg_ints(c, 2, stride, HULL_MAX_RANK) != n)
-        call_fail(c, HULL_EFORMAT, "sizes and strides differ in number");
-    if (!arg_none(c, 3) && arg_int(c, 3) != 0)
-        same = false;
-    if (c->st != HULL_OK)
-        return;
-    for (uint32_t i = 0; same && i < n; i++)
-        same = is_int(c, call_dims(c, x)[i], size[i]) &&
-               (size[i] == 1 || (dim_is_int(c->m, c->strides[i], &v) &&
-                                 v == stride[i]));
-    if (same)
-        ret(c, x);
-    else
-        call_missing(c, "another layout of the same storage");
-}
-
 /* ---- parts --------------------------------------------------------------- */
 
 /* [start, end) of an axis; bounds as Python's. */
@@ -412,7 +386,7 @@ void aten_split(aten_call *c)
         each = dim_ceil_div(c->m, size, each);
     count = each == 0 ? 1 : dim_ceil_div(c->m, size, each);
     if (is_int(c, size, 0))
-        count = 1;
+        count = c->row->param ? arg_dim(c, 1) : 1;
     if (!dim_is_int(c->m, count, &n))
         call_missing(c, "number of parts depends on a size");
     else
@@ -551,4 +525,9 @@ void aten_slice_scatter(aten_call *c)
         call_missing(c, "from a place that depends on data");
     else
         ret(c, v);
+}
+
+void aten_flat_identity(aten_call *c)
+{
+    ret(c, aten_flat(c, arg_tensor(c, 0)));
 }

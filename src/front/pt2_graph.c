@@ -329,7 +329,7 @@ static const aten_row *find_row(str op, str overload, bool *in_place)
     return NULL;
 }
 
-/* Strides of tensor `name` in the producer's memory, for as_strided. */
+/* Strides of tensor `name` in the producer's memory: as_strided, sym_*. */
 static void know_strides(pt2 *p, const pt2_scope *s, str name, aten_call *c)
 {
     json_t *meta = json_object_getn(json_object_get(s->graph, "tensor_values"),
@@ -344,6 +344,7 @@ static void know_strides(pt2 *p, const pt2_scope *s, str name, aten_call *c)
         d[i] = pt2_sym_int(p, json_array_get(strides, i));
     c->strides = d;
     c->n_strides = (uint32_t)n;
+    c->storage_offset = pt2_sym_int(p, json_object_get(meta, "storage_offset"));
 }
 
 /* Binds the arguments; *target: cell and name of the first of the schema. */
@@ -369,7 +370,8 @@ static hull_status bind_inputs(pt2 *p, const pt2_scope *s, json_t *at,
             *target = cell;
             *target_name = pt2_result_name(arg);
             if (v.kind == ATEN_TENSOR &&
-                str_is(str_of(c->row->name), "as_strided"))
+                (str_is(str_of(c->row->name), "as_strided") ||
+                 str_starts(str_of(c->row->name), "sym_")))
                 know_strides(p, s, *target_name, c);
         }
     }
