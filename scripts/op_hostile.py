@@ -532,6 +532,16 @@ def cast():
     case("bitcast", [Lit("u64", extremes("u64"))], Lit("i64", [
         wrap("i64", v) for v in extremes("u64")]), to=Raw("i64"))
     case("bitcast", [of("f32", [NAN])], None, error="width", to=Raw("i64"))
+    # Narrower elements get an axis at the end, wider ones take it away.
+    case("bitcast", [of("i32", [1, -2])], of("u8", [
+        1, 0, 0, 0, 254, 255, 255, 255], 2, 4), to=Raw("u8"))
+    case("bitcast", [of("i16", [1, 0, -1, -1], 2, 2)], of("i32", [1, -1]),
+         to=Raw("i32"))
+    case("bitcast", [of("f32", [1, -0.0, NAN, 4], 2, 2)],
+         torch.tensor([complex(1, -0.0), complex(NAN, 4)]), to=Raw("c64"))
+    case("bitcast", [torch.zeros(0, 2)], Lit("i64", [], 0), to=Raw("i64"))
+    case("bitcast", [Lit("i4", [1, 2])], None, error="width", to=Raw("i8"))
+    case("bitcast", [of("u8", [1, 2, 3])], None, error="width", to=Raw("i32"))
     case("bitcast", [of("u8", [2])], None, error="bool", to=Raw("bool"))
 
 
@@ -650,6 +660,13 @@ def scan():
         for name, f in (("cum_max", torch.cummax), ("cum_min",
                                                     torch.cummin)):
             case(name, [x], list(f(x, 1)), axis=1)
+    x = of("f32", [1, 3, 3, -INF, 2, NAN, 1, INF, NAN, 0], 2, 5)
+    case("cum_max", [x], list(torch.cummax(x, 1)), axis=-1)
+    case("cum_min", [x], list(torch.cummin(x, 1)), axis=-1)
+    x = Lit("i64", [2**62 + 1, 1, 2**62, 1, 2**63 - 1, -2**63], 3, 2)
+    case("cum_max", [x], [Lit("i64", [2**62 + 1, 1, 2**62 + 1, 1, 2**63 - 1,
+                                      1], 3, 2),
+                          Lit("i64", [0, 0, 0, 1, 2, 1], 3, 2)], axis=0)
     inf = of("f32", [-INF, -INF, 1, INF, 1])
     case("cum_logsumexp", [inf], torch.logcumsumexp(inf, 0), axis=0)
     e = torch.zeros(2, 0)

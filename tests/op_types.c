@@ -149,9 +149,11 @@ static hull_status add_file(buf *b, const char *path, str op_name)
     op_code op = op_find(op_name);
     str text;
 
+    if (op == OP_none) /* cases of several ops */
+        return HULL_OK;
     TRY(file_read_all(&p, &n, path, SIZE_MAX / 4));
     text = (str){ p, n };
-    while (text.n > 0 && op != OP_none) {
+    while (text.n > 0) {
         ir *m = NULL;
 
         /* Those that are there to be refused do not parse. */
@@ -161,8 +163,6 @@ static hull_status add_file(buf *b, const char *path, str op_name)
         ir_free(m);
     }
     mem_free(p);
-    if (op == OP_none)
-        return fail(HULL_ENOTFOUND, "%s: no op of this name", path);
     buf_printf(b, "%.*s:", STR_ARG(op_name));
     for (uint32_t i = 0; i < t.n; i++) {
         buf_puts(b, i > 0 ? ";" : "");
