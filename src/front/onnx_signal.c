@@ -20,57 +20,110 @@ static val add_dft(onnx_call *c, uint32_t axis, dim size)
     return node_add(c->g, n);
 }
 
-/* The axis is data and the result's shape does not depend on it: all of them,
- * and the wanted one chosen. */
-static hull_status dft_any(onnx_call *c, const type *x)
+/* Size of the whole signal along an axis; `given` (0: none) says another. */
+static dim dft_size(onnx_call *c, const type *x, uint32_t axis, dim given)
+{
+    if (given != 0)
+        return given;
+    if (onnx_int(c, "inverse", 0) != 0 && onnx_int(c, "onesided", 0) != 0)
+        return dim_mul(c->m, dim_sub(c->m, x->dims[axis], 1), 2);
+    return x->dims[axis];
+}
+
+/* The axis is data: a branch for each that it may be. */
+typedef struct dft_branch {
+    onnx_call *c;
+    type x;
+    val axis;
+    dim given;
+    uint32_t n, at, axes[HULL_MAX_RANK]; /* those of a size to transform */
+} dft_branch;
+
+static hull_status dft_here(front *f, void *user, const val *in, val *out)
+{
+    const dft_branch *b = user;
+
+    uint32_t axis = b->axes[b->at];
+
+    (void)f;
+    (void)in;
+    out[0] = add_dft(b->c, axis, dft_size(b->c, &b->x, axis, b->given));
+    return ir_status(b->c->m);
+}
+
+static hull_status dft_choice(front *f, void *user, const val *in, val *out)
+{
+    dft_branch *b = user;
+    if (++b->at + 1 == b->n)
+        return dft_here(f, b, in, out);
+    val is = op_binary(f->g, OP_eq, b->axis,
+                       op_scalar_i64(f->g, HULL_I64, b->axes[b->at]));
+    return lower_if(f, is, dft_here, dft_choice, b, 1, out);
+}
+
+static val look_up(onnx_call *c, const int64_t *table, uint32_t n, val index)
+{
+    const int64_t shape[1] = {n};
+    node *g = node_new(c->g, OP_gather);
+
+    node_input(c->g, g, op_const(c->g, HULL_I64, shape, 1, table));
+    node_input(c->g, g, index);
+    return node_add(c->g, g);
+}
+
+/* The first look-up takes the axis from the end where it is negative, the
+ * second refuses one that has no branch: its number is out of range there. */
+static hull_status dft_any(onnx_call *c, const type *x, dim given)
 {
     val axis = op_reshape(c->g, op_cast(c->g, c->in[2], HULL_I64), NULL, 0);
-    node *m = node_new(c->g, OP_mod);
+    dft_branch b = {.c = c, .x = *x, .given = given, .at = UINT32_MAX};
+    int64_t known[HULL_MAX_RANK], all[HULL_MAX_RANK], v = 0;
 
-    if (onnx_int(c, "onesided", 0) != 0 || onnx_in(c, 1))
-        return fail(HULL_EUNSUPPORTED, "the axis decides a size but depends "
-                    "on data");
-    node_input(c->g, m, axis);
-    node_input(c->g, m, op_scalar_i64(c->g, HULL_I64, x->rank));
-    axis = node_add(c->g, m);
-    val y = add_dft(c, 0, x->dims[0]);
-    for (uint32_t i = 1; i + 1 < x->rank; i++) {
-        val is = op_binary(c->g, OP_eq, axis,
-                           op_scalar_i64(c->g, HULL_I64, i));
+    for (uint32_t i = 0; i < x->rank; i++) {
+        bool ok = i + 1 < x->rank &&
+                  !(dim_is_int(c->m, dft_size(c, x, i, given), &v) && v < 1);
 
-        y = op_where(c->g, is, add_dft(c, i, x->dims[i]), y);
+        all[i] = i;
+        known[i] = ok ? i : x->rank;
+        if (ok)
+            b.axes[b.n++] = i;
     }
-    c->out[0] = y;
-    return HULL_OK;
+    if (b.n == 0)
+        return fail(HULL_ESHAPE, "no axis has a size to transform");
+    b.axis = look_up(c, all, x->rank, look_up(c, known, x->rank, axis));
+    TRY(ir_status(c->m));
+    TRY(dft_choice(c->f, &b, NULL, &c->out[0]));
+    c->out[0] = front_settle(c->f, c->out[0]);
+    return ir_status(c->m);
 }
 
 hull_status onnx_dft(onnx_call *c)
 {
     const type *t = onnx_type(c, c->in[0]);
-    bool inverse = onnx_int(c, "inverse", 0) != 0;
-    int64_t v = c->version < 20 ? onnx_int(c, "axis", 1) : -2;
-    dim given = 0;
+    int64_t v = 0;
+    dim which = 0, given = 0;
     uint32_t n = 0, axis = 0;
     bool known = true;
 
     if (!t || t->rank < 2)
         return fail(HULL_ESHAPE, "input 0 has not rank 2 or more");
     type x = *t;
+    if (onnx_in(c, 1))
+        TRY(onnx_dims_at(c, 1, &given, 1, &n));
+    if (onnx_in(c, 1) && (n != 1 || (dim_is_int(c->m, given, &v) && v < 1)))
+        return fail(HULL_EFORMAT, "dft_length is %" PRId64 " or not one number",
+                    v);
+    v = c->version < 20 ? onnx_int(c, "axis", 1) : -2;
     if (onnx_in(c, 2)) {
-        TRY(front_structure(c->f, c->in[2], &given, 1, &n, &known));
+        TRY(front_structure(c->f, c->in[2], &which, 1, &n, &known));
         if (!known)
-            return dft_any(c, &x);
-        if (n != 1 || !dim_is_int(c->m, given, &v))
+            return dft_any(c, &x, given);
+        if (n != 1 || !dim_is_int(c->m, which, &v))
             return fail(HULL_EFORMAT, "axis has %" PRIu32 " elements, want 1",
                         n);
     }
     TRY(onnx_axis(c, v, x.rank, &axis));
-    dim size = x.dims[axis];
-    if (inverse && onnx_int(c, "onesided", 0) != 0)
-        size = dim_mul(c->m, dim_sub(c->m, size, 1), 2);
-    if (onnx_in(c, 1))
-        TRY(onnx_dims_at(c, 1, &size, 1, &n));
-    c->out[0] = add_dft(c, axis, size);
+    c->out[0] = add_dft(c, axis, dft_size(c, &x, axis, given));
     return HULL_OK;
 }
 

@@ -562,6 +562,41 @@ static void test_mel_weights(void **state)
               (const float[]){0, 1, 2 / 3.0f, 1 / 3.0f, 0});
 }
 
+/* The smallest element says along which axis. */
+static void test_dft_of_run(void **state)
+{
+    static const int64_t dims[3] = {2, 2, 1}, out[3] = {2, 2, 2};
+    const float more[4] = {2, 3, 4, 5};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        tensor in = f32_input(i ? more : data_4, 3, dims), y = {0};
+        maker m = model_of(20, dims, 3);
+        graph_run r = {0};
+        buf a = new_buf();
+
+        attr_int_put(&a, "keepdims", 0);
+        put_node(&m.graph, "ReduceMin", "x", "least", &a);
+        a = new_buf();
+        attr_int_put(&a, "to", 7);
+        put_node(&m.graph, "Cast", "least", "axis", &a);
+        a = new_buf();
+        attr_int_put(&a, "onesided", 1);
+        put_node(&m.graph, "DFT", "x - axis", "y", &a);
+        if (i == 0) {
+            check_run(&m, in, 3, out,
+                      (const float[]){3, 0, -1, 0, 7, 0, -1, 0});
+            continue;
+        }
+        front_model *fm = must_import(&m); /* the last axis is none */
+        assert_int_not_equal(graph_run_eval(&r, fm->g, fm->native, &in, &y),
+                             HULL_OK);
+        assert_non_null(strstr(error_text(), "index"));
+        graph_run_fini(&r);
+        front_free(fm);
+    }
+}
+
 static void test_stft(void **state)
 {
     static const int64_t n[2] = {1, -1}, six[2] = {1, 6}, two[1] = {2};
@@ -610,6 +645,7 @@ int main(void)
         cmocka_unit_test(test_resize_of_run),
         cmocka_unit_test(test_windows),
         cmocka_unit_test(test_mel_weights),
+        cmocka_unit_test(test_dft_of_run),
         cmocka_unit_test(test_stft),
     };
 
