@@ -7,6 +7,9 @@ ctest `onnx_contrib` replays with tests/conformance.c.
 
     scripts/gen_contrib_tests.py [--only TEXT] [FOLDER]
 
+The first case of each operator that has weights holds a second file with other
+ones, other.onnx, and what it gives: a refit from there must give the same.
+
 By hand only: needs numpy, onnx and onnxruntime. The expected outputs are ONNX
 Runtime's on the CPU without graph optimisation, in one thread. Operators that
 it has for other devices only have their definition here, in numpy.
@@ -55,12 +58,26 @@ class W:
         self.array = array
 
 
+    def other(self):
+        """Other values of the same kind."""
+        a = self.array
+        if a.dtype.kind == "f":
+            b = (a * 0.75 + 0.1 * (a == 0)).astype(a.dtype)
+        else:
+            b = a ^ 1
+        return W(b)
+
+
 class Int4(W):
     """Stored values of 4 bits."""
 
     def __init__(self, array, unsigned):
         super().__init__(array)
+        self.unsigned = unsigned
         self.kind = TensorProto.UINT4 if unsigned else TensorProto.INT4
+
+    def other(self):
+        return Int4(self.array ^ 1, self.unsigned)
 
 
 def rng(name):
@@ -505,7 +522,8 @@ Case("qlinear_sigmoid_signed", "QLinearSigmoid",
      [I, s(0.05), z(-3, np.int8), s(1 / 256), z(-128, np.int8)])
 Case("qlinear_leaky_relu", "QLinearLeakyRelu", QA + [s(0.027), z(60)],
      alpha=0.17)
-Case("qlinear_softmax", "QLinearSoftmax", QA + [s(1 / 256), z(0)], axis=-1,
+Case("qlinear_softmax", "QLinearSoftmax",
+     [U, s(0.023), z(120), s(1 / 250), z(3)], axis=-1,
      opset_=13)
 Case("qlinear_softmax_old", "QLinearSoftmax", QA + [s(1 / 256), z(0)], axis=1,
      opset_=11)
@@ -561,8 +579,8 @@ Case("matmul_integer16", "MatMulInteger16",
      [randint("a", -3000, 3000, 3, 4, dtype=np.int16),
       randint("b", -3000, 3000, 4, 5, dtype=np.int16)])
 Case("mul_integer", "MulInteger", [U, z(12), U[::-1].copy(), z(255)],
-     oracle=lambda a, x, b, y: (a.astype(np.int32) - 12) *
-     (b.astype(np.int32) - 255))
+     oracle=lambda a, x, b, y: (a.astype(np.int32) - x) *
+     (b.astype(np.int32) - y))
 Case("qgemm", "QGemm",
      [randint("a", 0, 256, 3, 4), s(0.03), z(100), QW, QS5,
       z([0, 3, -2, 4, 1], np.int8),
@@ -841,24 +859,43 @@ def expected(case):
     return session.run(None, feeds_of(case))
 
 
+# Operators some of whose stored operands decide structure.
+STRUCTURE = {"ExpandDims", "GroupQueryAttention", "Pad", "Range", "Trilu"}
+
+
 def save(path, name, array):
     with open(path, "wb") as f:
         f.write(numpy_helper.from_array(array, name).SerializeToString())
 
 
-def write(case, folder):
-    results = expected(case)
-    into = os.path.join(folder, "test_" + case.name)
-    data = os.path.join(into, "test_data_set_0")
-    shutil.rmtree(into, ignore_errors=True)
-    os.makedirs(data)
-    with open(os.path.join(into, "model.onnx"), "wb") as f:
-        f.write(model_of(case, results).SerializeToString())
+def write_set(case, folder, results):
+    os.makedirs(folder)
     for i, (name, x) in enumerate(feeds_of(case).items()):
-        save(os.path.join(data, "input_%d.pb" % i), name, x)
+        save(os.path.join(folder, "input_%d.pb" % i), name, x)
     names = [n for n in case.outputs if n]
     for i, (name, y) in enumerate(zip(names, results)):
-        save(os.path.join(data, "output_%d.pb" % i), name, y)
+        save(os.path.join(folder, "output_%d.pb" % i), name, y)
+
+
+def write(case, folder, seen):
+    """The model and its answers. The first case of an operator with weights
+    has other ones, too, and the answers after a refit from those."""
+    results = expected(case)
+    into = os.path.join(folder, "test_" + case.name)
+    shutil.rmtree(into, ignore_errors=True)
+    write_set(case, os.path.join(into, "test_data_set_0"), results)
+    with open(os.path.join(into, "model.onnx"), "wb") as f:
+        f.write(model_of(case, results).SerializeToString())
+    if case.op in seen or case.op in STRUCTURE or \
+            not any(isinstance(x, W) for x in case.operands):
+        return
+    seen.add(case.op)
+    case.operands = [x.other() if isinstance(x, W) else x
+                     for x in case.operands]
+    results = expected(case)
+    write_set(case, os.path.join(into, "other_set_0"), results)
+    with open(os.path.join(into, "other.onnx"), "wb") as f:
+        f.write(model_of(case, results).SerializeToString())
 
 
 def main():
@@ -868,12 +905,12 @@ def main():
         args.pop(0)
     folder = args[0] if args else os.path.join(ROOT, "tests", "data",
                                                "onnx_contrib")
-    bad = 0
+    bad, seen = 0, set()
     for case in CASES:
         if only not in case.name:
             continue
         try:
-            write(case, folder)
+            write(case, folder, seen)
         except Exception as e:  # the runtime's own errors have no common base
             print("%s: %s" % (case.name, str(e).strip().splitlines()[-1]))
             bad += 1

@@ -384,13 +384,61 @@ static bool is_folder_of_data(const char *dir)
     return false;
 }
 
+/* The data sets WHAT_0, WHAT_1 ... beside the model. */
+static hull_status run_sets(hull_session *s, const hull_module *m,
+                            wraps *w, const test *t, const char *what)
+{
+    char dir[4096];
+
+    for (unsigned i = 0;; i++) {
+        snprintf(dir, sizeof dir, "%.*s/%s_%u",
+                 (int)(strlen(t->path) - strlen("/model.onnx")), t->path, what,
+                 i);
+        if (is_folder_of_data(dir))
+            TRY(run_set(s, m, w, dir));
+        else
+            return i > 0 ? HULL_OK : fail(HULL_ENOTFOUND, "no %s", dir);
+    }
+}
+
+static hull_status refit_from(hull_module *m, const char *path)
+{
+    hull_weights *w = NULL;
+    hull_status st;
+
+    TRY_OUT(hull_weights_open(&w, path));
+    TRY_OUT(hull_refit(m, w, NULL, NULL));
+out:
+    hull_weights_unref(w);
+    return st;
+}
+
+/* A file other.onnx is the model with other weights: a refit from it gives
+ * what folder other_set has, a refit back the model's own. */
+static hull_status run_other(hull_session *s, hull_module *m, wraps *w,
+                             const test *t)
+{
+    char path[4096];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%.*s/other.onnx",
+             (int)(strlen(t->path) - strlen("/model.onnx")), t->path);
+    f = fopen(path, "rb");
+    if (f == NULL)
+        return HULL_OK;
+    fclose(f);
+    TRY(refit_from(m, path));
+    TRY(run_sets(s, m, w, t, "other_set"));
+    TRY(refit_from(m, t->path));
+    return run_sets(s, m, w, t, "test_data_set");
+}
+
 static hull_status run_test(const test *t)
 {
     hull_options *o = NULL;
     hull_module *m = NULL;
     hull_session *s = NULL;
     wraps *w = NULL;
-    char dir[4096];
     hull_status st;
 
     TRY_OUT(hull_options_new(&o));
@@ -405,16 +453,8 @@ static hull_status run_test(const test *t)
     if (w == NULL)
         TRY_OUT(fail_oom(sizeof *w));
     TRY_OUT(read_signature(w, t->path));
-    for (unsigned i = 0;; i++) {
-        snprintf(dir, sizeof dir, "%.*s/test_data_set_%u",
-                 (int)(strlen(t->path) - strlen("/model.onnx")), t->path, i);
-        if (!is_folder_of_data(dir)) {
-            if (i == 0)
-                TRY_OUT(fail(HULL_ENOTFOUND, "no %s", dir));
-            break;
-        }
-        TRY_OUT(run_set(s, m, w, dir));
-    }
+    TRY_OUT(run_sets(s, m, w, t, "test_data_set"));
+    TRY_OUT(run_other(s, m, w, t));
 out:
     mem_free(w);
     hull_session_free(s);

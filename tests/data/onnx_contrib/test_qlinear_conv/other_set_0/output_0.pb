@@ -1,0 +1,1 @@
+By0J$Mnkac‹{¡…®Ü¸e9,sš|lEœhbiS€kt€rl‹wo
