@@ -223,6 +223,35 @@ static hull_status bind_stored(program *q, json_t *spec, const char *fqn_key,
     return ir_status(q->p.m);
 }
 
+/* An int argument that may change: one i64, whose value is the symbol from
+ * the start. */
+static hull_status bind_number(program *q, str name)
+{
+    dim d = pt2_sym_int(&q->p, json_object_getn(json_object_get(
+                                   q->s.graph, "sym_int_values"),
+                                   name.p, name.n));
+    type t = type_tensor(q->p.m, HULL_I64, NULL, 0);
+    aten_value x = {.kind = ATEN_INT, .i = d};
+    graph *g = q->p.g;
+    uint32_t cell;
+
+    if (!dim_is_symbol(q->p.m, d))
+        return fail(HULL_EUNSUPPORTED, "user input %" PRIu32 " is a number "
+                    "that is no plain symbol", q->n_user);
+    TRY(pt2_free_range(&q->p, d));
+    val v = graph_param(g, q->user_names[q->n_user], &t);
+    node *n = node_new(g, OP_bind);
+    node_input(g, n, v);
+    node_dims(g, n, "symbols", &d, 1);
+    TRY(ir_status(q->p.m));
+    n->label = q->user_names[q->n_user];
+    node_add(g, n);
+    TRY(ir_status(q->p.m));
+    TRY(pt2_cell_new(&q->p, &x, &cell));
+    q->n_user++;
+    return pt2_name(&q->s, name, cell);
+}
+
 static hull_status bind_user(program *q, json_t *spec)
 {
     const char *tag;
@@ -232,10 +261,13 @@ static hull_status bind_user(program *q, json_t *spec)
     if (strcmp(tag, "as_tensor") != 0) {
         if (strcmp(tag, "as_custom_obj") == 0)
             return fail(HULL_EUNSUPPORTED, "a user input is an object");
-        if (pt2_result_name(json_object_get(spec, "arg")).n)
+        str name = pt2_result_name(json_object_get(spec, "arg"));
+        if (strcmp(tag, "as_sym_int") == 0 && name.n)
+            return bind_number(q, name);
+        if (name.n)
             return fail(HULL_EUNSUPPORTED,
-                        "user input %" PRIu32 " is a symbolic number",
-                        q->n_user);
+                        "user input %" PRIu32 " is a symbolic number (%s)",
+                        q->n_user, tag);
         q->n_user++; /* burnt in by the exporter */
         return HULL_OK;
     }
@@ -372,8 +404,10 @@ static hull_status user_output(program *q, json_t *spec, uint32_t number)
         v.v = op_scalar(g, HULL_F64, v.f);
     else if (v.kind == ATEN_BOOL)
         v.v = op_scalar_i64(g, HULL_BOOL, v.b);
-    else if (v.kind == ATEN_NONE)
-        return HULL_OK;
+    else if (v.kind == ATEN_OTHER && v.v)
+        v.kind = ATEN_TENSOR; /* a comparison of sizes */
+    else if (v.kind == ATEN_NONE || v.kind == ATEN_STR)
+        return HULL_OK; /* says nothing that a run could change */
     else if (v.kind != ATEN_TENSOR)
         return fail(HULL_EUNSUPPORTED, "output %" PRIu32 " is no tensor",
                     number);

@@ -130,6 +130,8 @@ hull_status pt2_check_type(pt2 *p, const pt2_scope *s, str name, val v)
 /* range_constraints, and the asserts of the graph on sizes of inputs. */
 hull_status pt2_read_guards(pt2 *p, struct json_t *root, struct json_t *graph)
     MUST_CHECK;
+/* The symbol d is an input number: it may be negative. */
+hull_status pt2_free_range(pt2 *p, dim d) MUST_CHECK;
 /* The types of n inputs with the guards in them. */
 hull_status pt2_guard_inputs(pt2 *p, const type *plain, type *out, uint32_t n)
     MUST_CHECK;

@@ -472,6 +472,32 @@ static str make_label(pt2 *p, const json_t *at)
     return out.p ? out : str_of("");
 }
 
+/* "auto_functionalized_v2 of mylib.scale_": what it wraps is what matters. */
+static str with_operator(pt2 *p, json_t *at, str op)
+{
+    json_t *in;
+    size_t i;
+
+    json_array_foreach(json_object_get(at, "inputs"), i, in) {
+        str inner = text_of(json_object_get(json_object_get(in, "arg"),
+                                            "as_operator"));
+        buf b;
+
+        if (inner.n == 0 || inner.n > 200)
+            continue;
+        if (str_starts(inner, "torch.ops."))
+            inner = (str){inner.p + 10, inner.n - 10};
+        buf_init(&b, 1000);
+        buf_str(&b, op);
+        buf_puts(&b, " of ");
+        buf_str(&b, inner);
+        str out = {arena_strndup(&p->f->a, b.n ? b.p : "", b.n), b.n};
+        buf_fini(&b);
+        return out.p ? out : op;
+    }
+    return op;
+}
+
 static hull_status lower_node(pt2 *p, pt2_scope *s, json_t *at, str label)
 {
     str target = text_of(json_object_get(at, "target"));
@@ -494,6 +520,8 @@ static hull_status lower_node(pt2 *p, pt2_scope *s, json_t *at, str label)
         return HULL_OK;
     if (overload.n)
         op = (str){op.p, op.n + 1 + overload.n};
+    if (str_is(ns, "higher_order"))
+        op = with_operator(p, at, op);
     front_missing(p->f, op, ns.n ? ns : str_of("python"),
                   str_is(ns, "aten") ? p->opset : 0, label);
     return name_missing(p, s, json_object_get(at, "outputs"));

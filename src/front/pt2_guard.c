@@ -231,6 +231,20 @@ static hull_status read_range(pt2 *p, dim d, const json_t *r, bool backed)
     return narrow(p, d, min, backed && max < 0 ? 0 : max);
 }
 
+/* A number may be negative, where the range of its symbol does not forbid
+ * it: sizes start at 0. */
+hull_status pt2_free_range(pt2 *p, dim d)
+{
+    const dim_node *n = dim_get(p->m, d);
+    json_t *r = json_object_getn(p->ranges, n->name.p, n->name.n);
+    json_t *lo = json_object_get(r, "min_val");
+    int64_t min = json_is_integer(lo) ? json_integer_value(lo) : INT64_MIN + 1;
+
+    if (n->min == 0 && min < 0)
+        dim_set_range(p->m, d, min, n->max);
+    return ir_status(p->m);
+}
+
 hull_status pt2_read_guards(pt2 *p, json_t *root, json_t *g)
 {
     json_t *r, *at;

@@ -2,9 +2,9 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * pt2_sym.c - Python's scalar arithmetic of exported graphs: _operator.*,
- * math.* and torch.sym_* on sizes and numbers. Comparisons are only decided
- * where the ranges prove them; guards that are left are not needed, because
- * the calling contract states the same bounds.
+ * math.* and torch.sym_* on sizes and numbers. A comparison that the ranges do
+ * not decide is a tensor, for a branch that a run takes; what only an assert
+ * reads is not lowered at all (pt2_guard.c has the asserts).
  */
 #include "front/pt2.h"
 
@@ -99,14 +99,59 @@ static int compare(const ir *m, str op, dim a, dim b)
     return -1;
 }
 
-static bool is_comparison(str op)
-{
-    static const char *const names[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+static const struct {
+    const char *name;
+    op_code op;
+} comparisons[] = {{"eq", OP_eq}, {"ne", OP_ne}, {"lt", OP_lt},
+                   {"le", OP_le}, {"gt", OP_gt}, {"ge", OP_ge}};
 
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (str_is(op, names[i]))
-            return true;
-    return false;
+/* OP_none when it is none. */
+static op_code comparison(str op)
+{
+    for (size_t i = 0; i < COUNT_OF(comparisons); i++)
+        if (str_is(op, comparisons[i].name))
+            return comparisons[i].op;
+    return OP_none;
+}
+
+/* A value as a tensor of rank 0; 0 when it is none. */
+static val as_scalar(pt2 *p, const aten_value *v)
+{
+    if (v->kind == ATEN_INT && v->i != DIM_UNKNOWN)
+        return op_reshape(p->g, op_dims(p->g, &v->i, 1), NULL, 0);
+    if (v->kind == ATEN_BOOL)
+        return op_scalar_i64(p->g, HULL_BOOL, v->b);
+    return v->kind == ATEN_TENSOR || v->kind == ATEN_OTHER ? v->v : 0;
+}
+
+static bool is_bool(const pt2 *p, val v)
+{
+    const type *t = v ? graph_type(p->g, v) : NULL;
+
+    return t && t->kind == TYPE_TENSOR && t->dtype == HULL_BOOL;
+}
+
+/* A bool that the run knows; without v, one that nobody knows. */
+static void set_cond(aten_value *out, val v)
+{
+    *out = (aten_value){.kind = ATEN_OTHER, .v = v};
+}
+
+/* and_, or_, sym_not of bools. */
+static void logic(pt2 *p, str op, const aten_value *args, uint32_t n,
+                  aten_value *out)
+{
+    val a = n > 0 ? as_scalar(p, &args[0]) : 0;
+    val b = n > 1 ? as_scalar(p, &args[1]) : 0;
+
+    set_cond(out, 0);
+    if (n == 1 && args[0].kind == ATEN_BOOL)
+        *out = (aten_value){.kind = ATEN_BOOL, .b = !args[0].b};
+    else if (n == 1 && is_bool(p, a))
+        set_cond(out, op_unary(p->g, OP_not, a));
+    else if (n == 2 && is_bool(p, a) && is_bool(p, b))
+        set_cond(out, op_binary(p->g, str_is(op, "and_") ? OP_and : OP_or, a,
+                                b));
 }
 
 static bool unary(pt2 *p, str op, const aten_value *a, aten_value *out)
@@ -148,16 +193,35 @@ static bool unary(pt2 *p, str op, const aten_value *a, aten_value *out)
     return true;
 }
 
+static bool decide(op_code op, double x, double y)
+{
+    bool less = x < y, more = x > y;
+
+    switch (op) {
+    case OP_eq: return !less && !more;
+    case OP_ne: return less || more;
+    case OP_lt: return less;
+    case OP_le: return !more;
+    case OP_gt: return more;
+    default: return !less;
+    }
+}
+
 static bool binary(pt2 *p, str op, const aten_value *a, const aten_value *b,
                    aten_value *out)
 {
+    op_code cmp = comparison(op);
     bool ok = true;
 
     if (a->kind == ATEN_INT && b->kind == ATEN_INT) {
-        if (is_comparison(op)) {
+        if (cmp != OP_none) {
             int r = compare(p->m, op, a->i, b->i);
-            *out = (aten_value){.kind = r < 0 ? ATEN_OTHER : ATEN_BOOL,
-                                .b = r == 1};
+            val x = r < 0 ? as_scalar(p, a) : 0;
+            val y = r < 0 ? as_scalar(p, b) : 0;
+
+            *out = (aten_value){.kind = ATEN_BOOL, .b = r == 1};
+            if (r < 0)
+                set_cond(out, x && y ? op_binary(p->g, cmp, x, y) : 0);
             return true;
         }
         out->kind = ATEN_INT;
@@ -165,9 +229,13 @@ static bool binary(pt2 *p, str op, const aten_value *a, const aten_value *b,
             return true;
     }
     double x = number(p->m, a, &ok), y = number(p->m, b, &ok);
-    if (!ok || is_comparison(op)) {
-        *out = (aten_value){.kind = ATEN_OTHER};
-        return is_comparison(op);
+    if (ok && cmp != OP_none) {
+        *out = (aten_value){.kind = ATEN_BOOL, .b = decide(cmp, x, y)};
+        return true;
+    }
+    if (!ok || cmp != OP_none) {
+        set_cond(out, 0);
+        return cmp != OP_none;
     }
     out->kind = ATEN_FLOAT;
     return float_binary(op, x, y, &out->f);
@@ -187,7 +255,7 @@ hull_status pt2_sym_call(pt2 *p, str target, const aten_value *args, uint32_t n,
             op = (str){target.p + skip, target.n - skip};
         }
     if (str_is(op, "and_") || str_is(op, "or_") || str_is(op, "sym_not")) {
-        *out = (aten_value){.kind = ATEN_OTHER};
+        logic(p, op, args, n, out);
         *out_known = true;
     } else if (n == 1) {
         *out_known = unary(p, op, &args[0], out);

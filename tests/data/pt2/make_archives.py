@@ -235,6 +235,52 @@ class Item(nn.Module):
         return x[:k] + 1, torch.zeros(k)
 
 
+class CondSize(nn.Module):
+    """A branch that sizes decide."""
+
+    def forward(self, x):
+        return torch.cond(x.shape[0] > 4, lambda x: x.sin() + x.shape[0],
+                          lambda x: x.cos(), (x,))
+
+
+class Number(nn.Module):
+    """An int argument that may change."""
+
+    def forward(self, x, k):
+        return x[:k] * k, k + 1
+
+
+class Constants(nn.Module):
+    def forward(self, x):
+        return x + 1, True, "text", 2.5, None, 3
+
+
+class Repeats(nn.Module):
+    def forward(self, x, r):
+        return (torch.repeat_interleave(x, r, dim=0),
+                torch.masked_select(x, x > 0), x[x[:, 0] > 0, 1],
+                torch.unique(r, return_counts=True), torch.argwhere(r > 1))
+
+
+class Cache(nn.Module):
+    """A cache that is written at a place which data give."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("k", torch.zeros(1, 6, 4))
+        self.register_buffer("v", torch.zeros(1, 6, 4))
+        self.register_buffer("n", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x, at):
+        p = at.item()
+        torch._check(p >= 0)
+        torch._check(p < 6)
+        self.k.index_copy_(1, self.n, x)
+        self.n.add_(1)
+        self.v[:, p:p + 1] = x * 2
+        return self.k.sum(1), self.v * 1
+
+
 N = Dim("n", min=1, max=64)
 L = Dim("l", min=2, max=30)
 ONE = torch.tensor(1)
@@ -277,6 +323,17 @@ MODELS = {
               {}, None),
     "nonzero": (Nonzero, [(ramp(4).relu(),), (ramp(4, scale=2).relu(),)], {},
                 None),
+    "condsize": (CondSize, [(ramp(6, 2),), (ramp(3, 2),)], {},
+                 ({0: Dim("m", min=2, max=20)},)),
+    "number": (Number, [(ramp(5, 2), 3), (ramp(5, 2), 5), None,
+                        (ramp(5, 2), 6)], {}, (None, Dim.DYNAMIC)),
+    "constants": (Constants, [(ramp(3),)], {}, None),
+    "repeats": (Repeats, [(ramp(5, 2), torch.tensor([1, 0, 2, 3, 1])),
+                          (ramp(5, 2, shift=3),
+                           torch.tensor([0, 0, 0, 0, 0]))], {}, None),
+    "cache": (Cache, [(ramp(1, 1, 4), torch.tensor(2)),
+                      (ramp(1, 1, 4, shift=1), torch.tensor(5)), None,
+                      (ramp(1, 1, 4), torch.tensor(6))], {}, None),
     "item": (Item, [(ramp(5, 2), torch.tensor(3)),
                     (ramp(5, 2), torch.tensor(5)), None,
                     (ramp(5, 2), torch.tensor(6)),
@@ -308,7 +365,8 @@ def strip_graph(graph):
                 strip_graph(arg["arg"]["as_graph"]["graph"])
 
 
-DTYPES = {torch.float32: "F32", torch.int64: "I64", torch.bfloat16: "BF16"}
+DTYPES = {torch.float32: "F32", torch.int64: "I64", torch.bfloat16: "BF16",
+          torch.float64: "F64", torch.bool: "BOOL"}
 
 
 def write_tensors(path, tensors):
@@ -326,10 +384,12 @@ def write_tensors(path, tensors):
         f.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def leaves(tree):
-    flat = torch.utils._pytree.tree_leaves(tree)
-    return [torch.tensor(v) if isinstance(v, int) else v for v in flat
-            if isinstance(v, (torch.Tensor, int)) and not isinstance(v, bool)]
+def leaves(tree, kinds):
+    """What of a tree Hull takes or gives: numbers as tensors of rank 0."""
+    return [v if isinstance(v, torch.Tensor) else
+            torch.tensor(v, dtype=torch.float64 if type(v) is float else None)
+            for v in torch.utils._pytree.tree_leaves(tree)
+            if isinstance(v, torch.Tensor) or type(v) in kinds]
 
 
 def write_io(name, make, runs, keywords):
@@ -340,14 +400,15 @@ def write_io(name, make, runs, keywords):
             refused = k
             continue
         suffix = f".{k}" if not refused else f".bad{k - refused - 1}"
-        for i, t in enumerate(leaves((args, keywords))):
+        for i, t in enumerate(leaves((args, keywords), [int])):
             tensors[f"input_{i}{suffix}"] = t.clone()
         if refused:
             continue
-        before = [t.clone() for t in leaves((args, keywords))]
+        before = [t.clone() for t in leaves((args, keywords), [int])]
         with torch.no_grad():
-            results = leaves(model(*args, **keywords))
-        results += [new for new, old in zip(leaves((args, keywords)), before)
+            results = leaves(model(*args, **keywords), [int, bool, float])
+        after = leaves((args, keywords), [int])
+        results += [new for new, old in zip(after, before)
                     if not torch.equal(new, old)]
         for i, t in enumerate(results):
             tensors[f"output_{i}{suffix}"] = t.clone()
