@@ -7,7 +7,7 @@
  */
 #include "module_unit.h"
 
-#include "compile/rules.h"
+#include "compile/bind_private.h"
 
 /* ---- files --------------------------------------------------------------- */
 
@@ -282,6 +282,8 @@ static void rules_that_do_not_fit(void **state)
         {"a = { return \"enc.0.offset\" } }\n", "'}' stands behind"},
         {"a = { %t = expand \"enc.0.offset\" {shape=[4000000000,4000000000,11]}"
          "\n return %t }\n", "too large"},
+        {"a = {\n  %w = weight \"enc.0.offset\"\n  return %w\n}\n",
+         "line 2 column 8: "},
         {"a = call \"enc.0.offset\" {callee=\"r\"}\n", "line 1"},
     };
     module *m = compiled("");
@@ -348,6 +350,85 @@ static void a_model_file_takes_no_map(void **state)
                      HULL_EINVAL);
     assert_non_null(strstr(hull_last_error(), "is for a checkpoint"));
     hull_options_free(o);
+}
+
+/* The worked examples of docs/mapping.md, by value. */
+static void documented_recipes(void **state)
+{
+    static const char text[] =
+        "v.*.query.* = slice \"blocks.*.attn.qkv.*\" {axes=[0], starts=[0], "
+        "ends=[2]}\n"
+        "v.*.key.*   = slice \"blocks.*.attn.qkv.*\" {axes=[0], starts=[2], "
+        "ends=[4]}\n"
+        "norm.weight = {\n"
+        "  %one = const {value=1.0} : f32[]\n"
+        "  %w = add \"ln.gamma_minus_one\", %one\n"
+        "  return %w\n"
+        "}\n"
+        "fc.weight = {\n"
+        "  %v = mul \"fc.weight_v\", \"fc.weight_v\"\n"
+        "  %n = reduce_sum %v {axes=[1], keep=true}\n"
+        "  %s = rsqrt %n\n"
+        "  %u = mul \"fc.weight_v\", %s\n"
+        "  %w = mul %u, \"fc.weight_g\"\n"
+        "  return %w\n"
+        "}\n"
+        "each.* = concat \"x.*.w\", \"ln.gamma_minus_one\" {axis=0}\n"
+        "fused = concat \"b16\", \"b16\" {axis=0}\n";
+    static const int64_t s6[] = {6, 2}, s2[] = {2}, s22[] = {2, 2},
+                         s21[] = {2, 1};
+    static const float qkv[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    static const float gamma[2] = {0, 1}, v[4] = {3, 4, 0, 2}, g[2] = {10, 6};
+    static const uint16_t b16[2] = {0x3f80, 0x4000};
+    const safetensors_item items[] = {
+        {str_of("blocks.7.attn.qkv.weight"), HULL_F32, 2, s6, qkv, 48},
+        {str_of("ln.gamma_minus_one"), HULL_F32, 1, s2, gamma, 8},
+        {str_of("fc.weight_v"), HULL_F32, 2, s22, v, 16},
+        {str_of("fc.weight_g"), HULL_F32, 2, s21, g, 8},
+        {str_of("x.a.w"), HULL_F32, 1, s2, gamma, 8},
+        {str_of("x.b.w"), HULL_F32, 1, s2, gamma, 8},
+        {str_of("b16"), HULL_BF16, 1, s2, b16, 4},
+    };
+    static const struct {
+        const char *name;
+        uint32_t n;
+        float want[4];
+    } table[] = {
+        {"v.7.query.weight", 4, {0, 1, 2, 3}},
+        {"v.7.key.weight", 4, {4, 5, 6, 7}},
+        {"norm.weight", 2, {1, 2}},
+        {"fc.weight", 4, {6, 8, 0, 6}},
+        {"each.a", 4, {0, 1, 0, 1}},
+        {"each.b", 4, {0, 1, 0, 1}},
+    };
+    spelling s = {0};
+    float have[4];
+    mapped *mp;
+    weights *w;
+
+    (void)state;
+    OK(safetensors_write(at("doc.safetensors"), items, COUNT_OF(items)));
+    OK(weights_open(&w, at("doc.safetensors"), NULL));
+    OK(mapped_new(&mp, rules_file(text), w));
+    s.w = w;
+    s.map = mp;
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const weight_entry *e = spelling_find(&s, str_of(table[i].name));
+
+        if (e == NULL)
+            stop("%s is absent", table[i].name);
+        assert_int_equal(e->len, table[i].n * sizeof(float));
+        OK(spelling_read(have, &s, e));
+        for (uint32_t k = 0; k < table[i].n; k++)
+            if (!(have[k] - table[i].want[k] < 1e-5f &&
+                  table[i].want[k] - have[k] < 1e-5f))
+                stop("%s: element %u is %g", table[i].name, k,
+                     (double)have[k]);
+    }
+    assert_int_equal(mapped_find(mp, str_of("fused"))->dtype, HULL_BF16);
+    assert_int_equal(mapped_find(mp, str_of("fused"))->len, 8);
+    mapped_free(mp);
+    weights_unref(w);
 }
 
 static void no_memory(void **state)
@@ -571,6 +652,7 @@ int main(void)
         cmocka_unit_test(rules_that_do_not_fit),
         cmocka_unit_test(ties_are_checked),
         cmocka_unit_test(a_model_file_takes_no_map),
+        cmocka_unit_test(documented_recipes),
         cmocka_unit_test(no_memory),
         cmocka_unit_test(vit_in_the_other_spelling),
     };
