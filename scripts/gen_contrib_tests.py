@@ -62,7 +62,7 @@ class W:
         """Other values of the same kind."""
         a = self.array
         if a.dtype.kind == "f":
-            b = (a * 0.75 + 0.1 * (a == 0)).astype(a.dtype)
+            b = (a * 0.5 + 0.1 * (a == 0)).astype(a.dtype)
         else:
             b = a ^ 1
         return W(b)
@@ -523,7 +523,7 @@ Case("qlinear_sigmoid_signed", "QLinearSigmoid",
 Case("qlinear_leaky_relu", "QLinearLeakyRelu", QA + [s(0.027), z(60)],
      alpha=0.17)
 Case("qlinear_softmax", "QLinearSoftmax",
-     [U, s(0.023), z(120), s(1 / 250), z(3)], axis=-1,
+     QA + [s(1 / 256), z(0)], axis=-1,
      opset_=13)
 Case("qlinear_softmax_old", "QLinearSoftmax", QA + [s(1 / 256), z(0)], axis=1,
      opset_=11)

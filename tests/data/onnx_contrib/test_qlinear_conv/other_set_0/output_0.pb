@@ -1,1 +1,1 @@
-By0J$Mnkac‹{¡…®Ü¸e9,sš|lEœhbiS€kt€rl‹wo
+By0J$^trkmˆ}–„Ÿ¾¦nQHx‘~sY“plqc€rx€wsˆz€u
