@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * gemm_avx2.c - gemm_vec.h at this level.
+ */
+#include "backend/cpu/gemm_vec.h"

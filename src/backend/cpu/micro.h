@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * micro.h - the register tile of all products: R rows of x times one weight
+ * panel of MICRO_COLS columns. With 14 x 2 vectors (6 x 2 for AVX2), two of the
+ * panel and one broadcast, the registers are full. Rows come packed, [k][R], or
+ * as one pointer per row and tap. Always writes whole panels' columns.
+ */
+#ifndef HULL_CPU_MICRO_H
+#define HULL_CPU_MICRO_H
+
+#include "backend/cpu/vec.h"
+
+#if VEC_LANES == 16
+#define MICRO_ROWS 14
+#else
+#define MICRO_ROWS 6
+#endif
+#define MICRO_COLS (2 * VEC_LANES)
+
+typedef struct micro {
+    int64_t taps, depth;      /* sums of taps * depth products */
+    const float *packed;      /* [depth][R]; taps is 1 */
+    const float *const *rows; /* or rows[tap * MICRO_ROWS + i], depth long */
+    const float *panel;       /* [taps * depth][MICRO_COLS] */
+    const float *bias;        /* MICRO_COLS values, or NULL */
+    const float *start;       /* added to the sums, or NULL */
+    int64_t ld_start;
+    float *c;
+    int64_t ldc;
+    const char *ahead;        /* what will be read next: into L2 */
+} micro;
+
+/* How the rows come, and what is prefetched. */
+enum micro_kind {
+    MICRO_PACKED, /* `ahead`, a line per 4 steps */
+    MICRO_STREAM, /* packed, the panel is read once: itself, 8 KiB ahead */
+    MICRO_POINTERS /* `ahead`, two lines per 4 steps */
+};
+
+VEC_INLINE void micro_step(int r, enum micro_kind kind, const micro *m,
+                           const float *const *rows, int64_t k, const float *a,
+                           const float *b, vec x[MICRO_ROWS][2])
+{
+    vec w0 = vec_load(b), w1 = vec_load(b + VEC_LANES);
+
+    (void)m;
+    VEC_UNROLL
+    for (int i = 0; i < r; i++) {
+        vec v = vec_set(kind == MICRO_POINTERS ? rows[i][k] : a[i]);
+
+        x[i][0] = vec_fma(v, w0, x[i][0]);
+        x[i][1] = vec_fma(v, w1, x[i][1]);
+    }
+}
+
+VEC_INLINE void micro_prefetch(enum micro_kind kind, const char **ahead,
+                               const float *b)
+{
+    if (kind == MICRO_STREAM) {
+        VEC_UNROLL
+        for (int u = 0; u < 4 * MICRO_COLS / 16; u++)
+            _mm_prefetch((const char *)b + 8192 + 64 * u, _MM_HINT_T0);
+        return;
+    }
+    _mm_prefetch(*ahead, _MM_HINT_T1);
+    *ahead += 64;
+    if (kind == MICRO_POINTERS) {
+        _mm_prefetch(*ahead, _MM_HINT_T1);
+        *ahead += 64;
+    }
+}
+
+VEC_INLINE void micro_run(int r, enum micro_kind kind, const micro *m)
+{
+    vec x[MICRO_ROWS][2];
+    const float *a = m->packed, *b = m->panel;
+    const float *const *rows = m->rows;
+    const char *ahead = m->ahead;
+
+    VEC_UNROLL
+    for (int i = 0; i < r; i++) {
+        VEC_UNROLL
+        for (int j = 0; j < 2; j++) {
+            x[i][j] = m->bias != NULL ? vec_load(m->bias + VEC_LANES * j)
+                                      : vec_set(0.0f);
+            if (m->start != NULL)
+                x[i][j] = vec_add(x[i][j], vec_load(m->start + i * m->ld_start +
+                                                    VEC_LANES * j));
+        }
+    }
+    for (int64_t t = 0; t < m->taps; t++, rows += MICRO_ROWS) {
+        int64_t k = 0;
+
+        for (; k + 4 <= m->depth; k += 4) {
+            micro_prefetch(kind, &ahead, b);
+            VEC_UNROLL
+            for (int u = 0; u < 4; u++) {
+                micro_step(r, kind, m, rows, k + u, a, b, x);
+                a += kind == MICRO_POINTERS ? 0 : r;
+                b += MICRO_COLS;
+            }
+        }
+        for (; k < m->depth; k++) {
+            micro_step(r, kind, m, rows, k, a, b, x);
+            a += kind == MICRO_POINTERS ? 0 : r;
+            b += MICRO_COLS;
+        }
+        if (kind != MICRO_POINTERS)
+            break;
+    }
+    VEC_UNROLL
+    for (int i = 0; i < r; i++) {
+        vec_store(m->c + i * m->ldc, x[i][0]);
+        vec_store(m->c + i * m->ldc + VEC_LANES, x[i][1]);
+    }
+}
+
+typedef void micro_fn(const micro *m);
+
+#define MICRO_DEFINE(r)                                  \
+    static void micro_packed_##r(const micro *m)         \
+    {                                                    \
+        micro_run(r, MICRO_PACKED, m);                   \
+    }                                                    \
+    static void micro_stream_##r(const micro *m)         \
+    {                                                    \
+        micro_run(r, MICRO_STREAM, m);                   \
+    }
+#define MICRO_DEFINE_POINTERS(r)                         \
+    static void micro_pointers_##r(const micro *m)       \
+    {                                                    \
+        micro_run(r, MICRO_POINTERS, m);                 \
+    }
+#if VEC_LANES == 16
+#define MICRO_EACH(f) \
+    f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12) f(13) f(14)
+#else
+#define MICRO_EACH(f) f(1) f(2) f(3) f(4) f(5) f(6)
+#endif
+
+#endif
