@@ -91,11 +91,38 @@ static hull_status read_entry(hull_tensor *t, arena *a, const weights *w,
     return weights_read(w, e, t->data);
 }
 
+/* The strings are views of b, which may go: they are copied. */
+static hull_status read_text(hull_tensor *t, arena *a, bytes b)
+{
+    onnx_text x;
+    hull_string *s;
+
+    TRY(onnx_text_read(&x, a, b));
+    s = arena_array(a, x.n + 1u, sizeof *s);
+    *t = (hull_tensor){.rank = (int32_t)x.rank, .dtype = HULL_STRING,
+                       .data = s};
+    t->shape = arena_memdup(a, x.shape, sizeof x.shape);
+    if (s == NULL || t->shape == NULL)
+        return fail_oom(x.n * sizeof *s);
+    for (uint32_t i = 0; i < x.n; i++) {
+        s[i] = (hull_string){arena_strndup(a, x.strs[i].p, x.strs[i].n),
+                             x.strs[i].n};
+        if (s[i].p == NULL)
+            return fail_oom(x.strs[i].n);
+    }
+    return HULL_OK;
+}
+
 static hull_status read_tensor(hull_tensor *t, arena *a, bytes b)
 {
     weights *w = NULL;
-    hull_status st = weights_new(&w, WEIGHTS_ONNX);
+    bool text;
+    hull_status st = onnx_is_text(&text, b);
 
+    if (st == HULL_OK && text)
+        return read_text(t, a, b);
+    if (st == HULL_OK)
+        st = weights_new(&w, WEIGHTS_ONNX);
     if (st == HULL_OK)
         st = onnx_tensor_add(w, str_of("t"), b, -1, "", false);
     if (st == HULL_OK)
@@ -245,6 +272,17 @@ static hull_status same_type(const hull_tensor *got, const hull_tensor *want,
     return HULL_OK;
 }
 
+static hull_status same_strings(const hull_string *got,
+                                const hull_string *want, uint64_t n, size_t i)
+{
+    for (uint64_t k = 0; k < n; k++)
+        if (!str_eq((str){got[k].p, got[k].n}, (str){want[k].p, want[k].n}))
+            return fail(HULL_EMISMATCH, "output %zu element %" PRIu64 " is "
+                        "'%.*s', want '%.*s'", i, k, (int)got[k].n, got[k].p,
+                        (int)want[k].n, want[k].p);
+    return HULL_OK;
+}
+
 static hull_status same_values(const hull_tensor *got, const hull_tensor *want,
                                size_t i);
 
@@ -267,6 +305,8 @@ static hull_status same_values(const hull_tensor *got, const hull_tensor *want,
     TRY(same_type(got, want, i, &n));
     if (dt == HULL_SEQUENCE)
         return same_items(got, want, n, i);
+    if (dt == HULL_STRING)
+        return same_strings(got->data, want->data, n, i);
     if (dt == HULL_NONE)
         return HULL_OK;
     if (dtype_is_complex(dt)) {

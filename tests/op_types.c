@@ -75,13 +75,13 @@ static bool takes(const graph *from, uint32_t i, hull_dtype dt, bool all)
     return ok;
 }
 
-/* The graph is one node of op, after its weights. */
+/* The graph is one node of op, after its weights and strings. */
 static bool is_one(const graph *g, op_code op)
 {
     const node *last = g->body->last;
 
     for (const node *n = g->body->first; n != NULL; n = n->next)
-        if (n != last && n->op != OP_weight)
+        if (n != last && n->op != OP_weight && n->op != OP_strings)
             return false;
     return last != NULL && last->op == op && last->n_in > 0;
 }

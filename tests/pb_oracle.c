@@ -178,15 +178,26 @@ static hull_status same_values(Onnx__ValueInfoProto **want, size_t n,
 static hull_status same_graph(const pb_graph *want, const onnx_graph *got,
                               arena *a, int depth)
 {
+    size_t dense = 0, sparse = 0;
+
     if (want->n_node != got->n_nodes ||
-        want->n_initializer != got->n_initializers ||
-        want->n_sparse_initializer != got->n_sparse)
+        want->n_initializer + want->n_sparse_initializer !=
+            got->n_initializers)
         return differ("number of nodes or initializers", want->name);
     for (uint32_t i = 0; i < got->n_nodes; i++)
         TRY(same_node(want->node[i], &got->nodes[i], a, depth));
-    for (uint32_t i = 0; i < got->n_initializers; i++)
-        if (!same_text(want->initializer[i]->name, got->initializer_names[i]))
-            return differ("name", want->initializer[i]->name);
+    for (uint32_t i = 0; i < got->n_initializers; i++) {
+        size_t k = got->sparse[i] ? sparse++ : dense++;
+
+        if (k >= (got->sparse[i] ? want->n_sparse_initializer
+                                 : want->n_initializer))
+            return differ("kind of an initializer", want->name);
+        const char *name = got->sparse[i]
+                               ? want->sparse_initializer[k]->values->name
+                               : want->initializer[k]->name;
+        if (!same_text(name, got->initializer_names[i]))
+            return differ("name", name);
+    }
     TRY(same_values(want->input, want->n_input, got->inputs, got->n_inputs));
     TRY(same_values(want->output, want->n_output, got->outputs,
                     got->n_outputs));

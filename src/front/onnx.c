@@ -147,7 +147,7 @@ static hull_status size_of(onnx *o, const onnx_dim *x, bool inside, dim *out)
 hull_status onnx_value_type(onnx *o, const onnx_value *v, type *out)
 {
     dim d[HULL_MAX_RANK];
-    hull_dtype dt = onnx_dtype(v->elem);
+    hull_dtype dt = onnx_value_dtype(v->elem);
     bool inside = v->n_wraps > 0;
 
     *out = (type){0};
@@ -556,35 +556,52 @@ static hull_status lower_node(onnx *o, const onnx_node *node_)
 
 /* ---- graphs -------------------------------------------------------------- */
 
-/* Stored tensors of a graph become names of the scope. Those of inner graphs
- * are added to the native index here, with the scope's prefix. */
+/* Adds a stored tensor of an inner graph to the native index, with the scope's
+ * prefix. */
+static hull_status add_inner(onnx *o, const onnx_graph *g, uint32_t i)
+{
+    weights *native = o->f->fm->native;
+    str full = prefixed(o, o->scope->prefix, g->initializer_names[i]);
+
+    TRY(ir_status(o->f->m));
+    if (weights_find(native, full))
+        return HULL_OK; /* the graph was lowered before */
+    if (g->sparse[i])
+        return onnx_sparse_add(native, full, g->initializers[i], o->dir, false);
+    return onnx_tensor_add(native, full, g->initializers[i], 0, o->dir, false);
+}
+
+/* Stored tensors of a graph become names of the scope; text becomes nodes. */
 static hull_status open_stored(onnx *o, const onnx_graph *g, bool main)
 {
-    if (g->n_sparse)
-        return fail(HULL_EUNSUPPORTED, "sparse initializers");
     for (uint32_t i = 0; i < g->n_initializers; i++) {
         str name = g->initializer_names[i];
+        bool text = false;
+        val v = 0;
 
         if (name.n == 0)
             return fail(HULL_EFORMAT, "an initializer has no name");
-        TRY(define(o, name, 0));
-        if (main)
-            continue;
-        str full = prefixed(o, o->scope->prefix, name);
-        TRY(ir_status(o->f->m));
-        if (weights_find(o->f->fm->native, full))
-            continue; /* the graph was lowered before */
-        TRY(onnx_tensor_add(o->f->fm->native, full, g->initializers[i], 0,
-                            o->dir, false));
+        if (!g->sparse[i])
+            TRY(onnx_is_text(&text, g->initializers[i]));
+        if (text)
+            TRY(note(onnx_stored_text(o->f, g->initializers[i], &v),
+                     "initializer '%.*s'", STR_ARG(name)));
+        TRY(define(o, name, v));
+        if (!main && !text)
+            TRY(add_inner(o, g, i));
     }
     return HULL_OK;
 }
 
-static bool is_stored(const onnx_scope *s, str name)
+static bool is_stored(const onnx *o, str name)
 {
     val v = 1;
+    const node *def;
 
-    return strmap_get(&s->names, name, &v) && v == 0;
+    if (!strmap_get(&o->scope->names, name, &v) || v == ABSENT)
+        return false;
+    def = v != 0 ? graph_def(o->f->g, v) : NULL;
+    return v == 0 || (def != NULL && def->op == OP_strings);
 }
 
 static hull_status walk_subgraph(onnx_call *c, const onnx_graph *g,
@@ -596,7 +613,7 @@ static hull_status walk_subgraph(onnx_call *c, const onnx_graph *g,
 
     TRY(open_stored(o, g, false));
     for (uint32_t i = 0; i < g->n_inputs; i++) {
-        if (is_stored(o->scope, g->inputs[i].name))
+        if (is_stored(o, g->inputs[i].name))
             continue;
         if (k == n_params)
             return fail(HULL_EFORMAT, "its graph has more inputs than %" PRIu32,
@@ -648,7 +665,7 @@ static hull_status open_inputs(onnx *o)
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         type t;
 
-        if (is_stored(o->scope, g->inputs[i].name))
+        if (is_stored(o, g->inputs[i].name))
             continue; /* an initializer with an overridable default */
         TRY(note(onnx_value_type(o, &g->inputs[i], &t), "input"));
         val v = graph_param(o->f->g, keep_str(o, g->inputs[i].name), &t);

@@ -21,7 +21,8 @@
 
 typedef enum onnx_attr_type {
     ONNX_NONE, ONNX_FLOAT, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH,
-    ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS, ONNX_TYPE = 13, ONNX_OTHER
+    ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS, ONNX_SPARSE = 11, ONNX_TYPE = 13,
+    ONNX_OTHER
 } onnx_attr_type;
 
 typedef struct onnx_attr {
@@ -30,7 +31,7 @@ typedef struct onnx_attr {
     float f;
     int64_t i;
     str s;
-    bytes t, g, tp;           /* messages */
+    bytes t, g, tp, sparse;   /* messages */
     const float *floats;
     const int64_t *ints;
     const str *strings;
@@ -76,9 +77,10 @@ typedef struct onnx_graph {
     str name;
     onnx_node *nodes;
     uint32_t n_nodes;
-    bytes *initializers;      /* TensorProto each */
+    bytes *initializers;      /* TensorProto each, or SparseTensorProto */
     str *initializer_names;
-    uint32_t n_initializers, n_sparse;
+    bool *sparse;             /* per initializer */
+    uint32_t n_initializers;
     onnx_value *inputs, *outputs, *infos;
     uint32_t n_inputs, n_outputs, n_infos;
     onnx_meta *meta;
@@ -236,6 +238,12 @@ hull_status onnx_graph_attr(onnx_call *c, const char *name, onnx_graph *out)
  * and optionals unknown; the rank may be open there too. */
 hull_status onnx_value_type(onnx *o, const onnx_value *v, type *out)
     MUST_CHECK;
+
+/* onnx_text.c. A data_type, text too; HULL_NONE when unknown. */
+hull_dtype onnx_value_dtype(int64_t data_type);
+/* A TensorProto of text, and the text of a Constant, as nodes `strings`. */
+hull_status onnx_stored_text(front *f, bytes proto, val *out) MUST_CHECK;
+hull_status onnx_constant_text(onnx_call *c, const onnx_attr *a) MUST_CHECK;
 
 /* Short forms that lowerings use. */
 val onnx_scalar_like(onnx_call *c, val x, double v);

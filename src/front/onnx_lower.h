@@ -96,6 +96,10 @@ onnx_lower_fn onnx_affine_grid, onnx_center_crop_pad;
 onnx_lower_fn onnx_reshape_old, onnx_pad_old, onnx_tile_old, onnx_concat_old;
 onnx_lower_fn onnx_cast_old, onnx_split_old;
 
+/* onnx_text.c */
+onnx_lower_fn onnx_string_split, onnx_string_normalizer, onnx_regex;
+onnx_lower_fn onnx_tfidf;
+
 /* onnx_quant.c */
 onnx_lower_fn onnx_quantize, onnx_dequantize, onnx_dynamic_quantize;
 onnx_lower_fn onnx_qlinear_matmul, onnx_qlinear_conv;

@@ -439,11 +439,11 @@ static hull_status cast_to(onnx_call *c, hull_dtype to)
 hull_status onnx_cast(onnx_call *c)
 {
     int64_t code = onnx_int(c, "to", 0);
-    hull_dtype to = onnx_dtype(code);
+    hull_dtype to = onnx_value_dtype(code);
 
     if (to == HULL_NONE)
         return fail(HULL_EUNSUPPORTED, "attribute 'to' is %" PRId64
-                    ", not a numeric type", code);
+                    ", not a known type", code);
     return cast_to(c, to);
 }
 

@@ -12,7 +12,7 @@
  *   NodeProto     1 input* 2 output* 3 name 4 op_type 5 attribute* 7 domain
  *                 8 overload 9 metadata_props*
  *   AttributeProto 1 name 2 f 3 i 4 s 5 t 6 g 7 floats* 8 ints* 9 strings*
- *                 14 tp 20 type 21 ref_attr_name
+ *                 14 tp 20 type 21 ref_attr_name 22 sparse_tensor
  *   FunctionProto 1 name 4 input* 5 output* 6 attribute* 7 node*
  *                 9 opset_import* 10 domain 11 attribute_proto* 13 overload
  */
@@ -177,6 +177,8 @@ static hull_status attr_field(onnx_attr *a, reader *m, const pb_field *f,
         return take_i64(m, f, given);
     case 21:
         return take_str(m, f, &a->ref);
+    case 22:
+        return take_bytes(m, f, &a->sparse);
     default:
         return HULL_OK;
     }
@@ -190,6 +192,7 @@ static hull_status settle_type(onnx_attr *a, const reader *m, int64_t given)
         [ONNX_FLOAT] = 2,  [ONNX_INT] = 3,    [ONNX_STRING] = 4,
         [ONNX_TENSOR] = 5, [ONNX_GRAPH] = 6,  [ONNX_FLOATS] = 7,
         [ONNX_INTS] = 8,   [ONNX_STRINGS] = 9, [ONNX_TYPE] = 14,
+        [ONNX_SPARSE] = 22,
     };
     int64_t found = 0;
 
@@ -487,10 +490,22 @@ static hull_status tensor_name(str *out, const reader *parent, bytes b)
     }
 }
 
+static hull_status take_initializer(onnx_graph *g, reader *m,
+                                    const pb_field *f)
+{
+    uint32_t i = g->n_initializers++;
+
+    g->initializers[i] = f->b;
+    g->sparse[i] = f->number == 15;
+    return g->sparse[i] ? onnx_sparse_name(&g->initializer_names[i], f->b)
+                        : tensor_name(&g->initializer_names[i], m, f->b);
+}
+
 static hull_status graph_field(onnx_graph *g, reader *m, const pb_field *f)
 {
     bool message = f->number == 1 || f->number == 5 ||
-                   (f->number >= 11 && f->number <= 13) || f->number == 16;
+                   (f->number >= 11 && f->number <= 13) || f->number == 15 ||
+                   f->number == 16;
 
     if (message)
         TRY(pb_want(&m->r, f, 2));
@@ -500,18 +515,14 @@ static hull_status graph_field(onnx_graph *g, reader *m, const pb_field *f)
     case 2:
         return take_str(m, f, &g->name);
     case 5:
-        TRY(tensor_name(&g->initializer_names[g->n_initializers], m, f->b));
-        g->initializers[g->n_initializers++] = f->b;
-        return HULL_OK;
+    case 15:
+        return take_initializer(g, m, f);
     case 11:
         return parse_value(&g->inputs[g->n_inputs++], m, f->b);
     case 12:
         return parse_value(&g->outputs[g->n_outputs++], m, f->b);
     case 13:
         return parse_value(&g->infos[g->n_infos++], m, f->b);
-    case 15:
-        g->n_sparse++;
-        return HULL_OK;
     case 16:
         return parse_meta(&g->meta[g->n_meta++], m, f->b);
     default:
@@ -529,9 +540,11 @@ hull_status onnx_parse_graph(onnx_graph *out, arena *a, bytes b,
     *out = (onnx_graph){0};
     TRY(open_message(&m, a, b, base, "GraphProto"));
     TRY(list(&m, &out->nodes, m.n[1], sizeof *out->nodes));
-    TRY(list(&m, &out->initializers, m.n[5], sizeof *out->initializers));
-    TRY(list(&m, &out->initializer_names, m.n[5],
+    TRY(list(&m, &out->initializers, m.n[5] + m.n[15],
+             sizeof *out->initializers));
+    TRY(list(&m, &out->initializer_names, m.n[5] + m.n[15],
              sizeof *out->initializer_names));
+    TRY(list(&m, &out->sparse, m.n[5] + m.n[15], sizeof *out->sparse));
     TRY(list(&m, &out->inputs, m.n[11], sizeof *out->inputs));
     TRY(list(&m, &out->outputs, m.n[12], sizeof *out->outputs));
     TRY(list(&m, &out->infos, m.n[13], sizeof *out->infos));

@@ -66,15 +66,17 @@ hull_status onnx_constant(onnx_call *c)
     str prefix = c->o->scope->prefix;
     str name = c->n->out[0];
     weights *native = c->f->fm->native;
+    bool text = false;
     buf b;
 
     if (c->n->n_attrs != 1)
         return fail(HULL_EFORMAT, "%" PRIu32 " value attributes, want 1",
                     c->n->n_attrs);
     const onnx_attr *a = &c->n->attrs[0];
-    if (a->type == ONNX_STRING || a->type == ONNX_STRINGS ||
-        str_is(a->name, "sparse_value"))
-        return fail(HULL_EUNSUPPORTED, "a constant of text or sparse values");
+    if (a->type == ONNX_TENSOR)
+        TRY(onnx_is_text(&text, a->t));
+    if (text || a->type == ONNX_STRING || a->type == ONNX_STRINGS)
+        return onnx_constant_text(c, a);
     buf_init(&b, 1 << 20);
     buf_str(&b, prefix);
     buf_str(&b, name);
@@ -83,6 +85,8 @@ hull_status onnx_constant(onnx_call *c)
     if (st == HULL_OK && !weights_find(native, full)) {
         if (a->type == ONNX_TENSOR)
             st = onnx_tensor_add(native, full, a->t, 0, c->o->dir, true);
+        else if (a->type == ONNX_SPARSE)
+            st = onnx_sparse_add(native, full, a->sparse, c->o->dir, true);
         else
             st = add_plain(native, full, a);
     }

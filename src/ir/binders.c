@@ -74,14 +74,19 @@ void binders_each(const binders *b, const graph *g, const node *n,
 
 /* ---- what only a run can size -------------------------------------------- */
 
-static bool type_needs_run(const type *t)
+static bool has_unknown_size(const type *t)
 {
-    if (t->kind != TYPE_TENSOR || t->dtype == HULL_STRING)
+    if (t->kind != TYPE_TENSOR)
         return true;
     for (uint32_t i = 0; i < t->rank; i++)
         if (t->dims[i] == DIM_UNKNOWN)
             return true;
     return false;
+}
+
+static bool type_needs_run(const type *t)
+{
+    return has_unknown_size(t) || t->dtype == HULL_STRING;
 }
 
 static bool any_needs_run(const graph *g, const val *p, uint32_t n)
@@ -122,11 +127,6 @@ bool graph_is_dynamic(const graph *g)
         if (node_is_dynamic(g, n))
             return true;
     return false;
-}
-
-static bool has_unknown_size(const type *t)
-{
-    return t->dtype != HULL_STRING && type_needs_run(t);
 }
 
 /* Kernels rely on the sizes that their shape rules know; a few look for
