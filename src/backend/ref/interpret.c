@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * interpret.c - runs a graph on host memory with the reference kernels. A plan
+ * interpret.c - runs a graph on host memory with the reference kernels, or those
+ * that the device picks. A plan
  * fixes the concrete shape and the place of every value for one set of
  * parameter shapes; a run then walks the nodes in order. Bodies of If and Loop
  * are planned with their owner: their values live as long as it runs.
@@ -16,6 +17,7 @@ struct host_program {
     const graph *g;
     pool *pool;
     op_eval_fn **kernels; /* by a node's first result */
+    val *root;         /* whose bytes a view of the top level shows; itself */
     bool *used;        /* value is read by a node or is a result */
     uint32_t *last;    /* top-level values: number of the last reader */
     uint32_t max_in, max_out;
@@ -101,6 +103,40 @@ static void mark_body_reads(host_program *p, const device *d, const region *r,
     }
 }
 
+static bool is_result(const graph *g, val v)
+{
+    for (uint32_t i = 0; i < g->body->n_results; i++)
+        if (g->body->results[i] == v)
+            return true;
+    return false;
+}
+
+/* A view of the top level needs no memory and no kernel, but where it is a
+ * result: it lies where its operand does, which lives as long as any view. */
+static void find_roots(host_program *p)
+{
+    const graph *g = p->g;
+
+    for (uint32_t v = 0; v < g->n_values; v++)
+        p->root[v] = v;
+    for (const node *n = g->body->first; n != NULL; n = n->next) {
+        val from, to;
+
+        if ((op_get(n->op)->traits & OP_VIEW) == 0 || n->n_out != 1 ||
+            is_result(g, n->out[0]))
+            continue;
+        to = n->out[0];
+        from = p->root[n->in[0]];
+        if (graph_def(g, from) != NULL && graph_def(g, from)->op == OP_const)
+            continue; /* literals lie in the graph */
+        p->root[to] = from;
+        if (p->used[to] && p->last[to] > p->last[from])
+            p->last[from] = p->last[to];
+    }
+    for (uint32_t v = 0; v < g->n_values; v++) /* views die with their root */
+        p->last[v] = p->last[p->root[v]];
+}
+
 hull_status host_program_load(host_program **out, const graph *g,
                               const device *d)
 {
@@ -115,7 +151,8 @@ hull_status host_program_load(host_program **out, const graph *g,
     p->kernels = mem_calloc(g->n_values, sizeof(*p->kernels));
     p->used = mem_calloc(g->n_values, sizeof *p->used);
     p->last = mem_calloc(g->n_values, sizeof *p->last);
-    if (p->used == NULL || p->last == NULL || p->kernels == NULL) {
+    p->root = mem_calloc(g->n_values, sizeof *p->root);
+    if (p->root == NULL || p->used == NULL || p->last == NULL || p->kernels == NULL) {
         host_program_free(p);
         return fail_oom(g->n_values * sizeof *p->last);
     }
@@ -131,6 +168,7 @@ hull_status host_program_load(host_program **out, const graph *g,
         p->used[g->body->results[i]] = true;
         p->last[g->body->results[i]] = UINT32_MAX;
     }
+    find_roots(p);
     *out = p;
     return HULL_OK;
 }
@@ -140,6 +178,7 @@ void host_program_free(host_program *p)
     if (p == NULL)
         return;
     mem_free(p->kernels);
+    mem_free(p->root);
     mem_free(p->used);
     mem_free(p->last);
     mem_free(p);
@@ -214,10 +253,15 @@ static bool is_literal(const node *n)
     return n->op == OP_const;
 }
 
-static hull_status place_outputs(host_plan *pl, slab *s, const node *n)
+static hull_status place_outputs(host_plan *pl, const host_program *p, slab *s,
+                                 const node *n)
 {
     for (uint32_t i = 0; i < n->n_out; i++) {
-        if (is_literal(n))
+        val root = p->root[n->out[i]];
+
+        if (root != n->out[i])
+            pl->wheres[n->out[i]] = pl->wheres[root];
+        else if (is_literal(n))
             pl->wheres[n->out[i]].kind = WHERE_LITERAL;
         else
             TRY(place_value(pl, s, n->out[i]));
@@ -226,11 +270,11 @@ static hull_status place_outputs(host_plan *pl, slab *s, const node *n)
 }
 
 /* Places every value of the bodies of n; give = true returns them instead. */
-static hull_status place_bodies(host_plan *pl, slab *s, const node *n,
-                                bool give);
+static hull_status place_bodies(host_plan *pl, const host_program *p, slab *s,
+                                const node *n, bool give);
 
-static hull_status place_region(host_plan *pl, slab *s, const region *r,
-                                bool give)
+static hull_status place_region(host_plan *pl, const host_program *p, slab *s,
+                                const region *r, bool give)
 {
     for (uint32_t i = 0; i < r->n_params; i++) {
         if (give)
@@ -243,20 +287,20 @@ static hull_status place_region(host_plan *pl, slab *s, const region *r,
             if (pl->wheres[n->out[i]].kind == WHERE_SCRATCH)
                 slab_give(s, pl->wheres[n->out[i]].off);
         if (!give)
-            TRY(place_outputs(pl, s, n));
-        TRY(place_bodies(pl, s, n, give));
+            TRY(place_outputs(pl, p, s, n));
+        TRY(place_bodies(pl, p, s, n, give));
     }
     return HULL_OK;
 }
 
-static hull_status place_bodies(host_plan *pl, slab *s, const node *n,
-                                bool give)
+static hull_status place_bodies(host_plan *pl, const host_program *p, slab *s,
+                                const node *n, bool give)
 {
     const op_info *info = op_get(n->op);
 
     for (uint32_t i = 0; i < info->n_attrs; i++)
         if (info->attrs[i].kind == ATTR_GRAPH && n->attrs[i].u.g != NULL)
-            TRY(place_region(pl, s, n->attrs[i].u.g, give));
+            TRY(place_region(pl, p, s, n->attrs[i].u.g, give));
     return HULL_OK;
 }
 
@@ -274,6 +318,21 @@ static void place_results(host_plan *pl, const graph *g)
     }
 }
 
+/* Gives back what node number `at` reads last. */
+static void give_operands(const host_plan *pl, const host_program *p, slab *s,
+                          const node *n, uint32_t at)
+{
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        val v = p->root[n->in[i]];
+        bool first = true;
+
+        for (uint32_t k = 0; k < i; k++)
+            first = first && p->root[n->in[k]] != v;
+        if (first && p->last[v] == at && pl->wheres[v].kind == WHERE_SCRATCH)
+            slab_give(s, pl->wheres[v].off);
+    }
+}
+
 static hull_status plan_places(host_plan *pl, const host_program *p)
 {
     const graph *g = p->g;
@@ -285,21 +344,12 @@ static hull_status plan_places(host_plan *pl, const host_program *p)
         pl->wheres[g->body->params[i]] = (where){WHERE_PARAM, i, 0};
     place_results(pl, g);
     for (const node *n = g->body->first; n != NULL; n = n->next, at++) {
-        TRY_OUT(place_outputs(pl, &s, n));
-        TRY_OUT(place_bodies(pl, &s, n, false));
-        TRY_OUT(place_bodies(pl, &s, n, true));
-        for (uint32_t i = 0; i < n->n_in; i++) {
-            val v = n->in[i];
-            bool first = true;
-
-            for (uint32_t k = 0; k < i; k++)
-                first = first && n->in[k] != v;
-            if (first && p->last[v] == at &&
-                pl->wheres[v].kind == WHERE_SCRATCH)
-                slab_give(&s, pl->wheres[v].off);
-        }
+        TRY_OUT(place_outputs(pl, p, &s, n));
+        TRY_OUT(place_bodies(pl, p, &s, n, false));
+        TRY_OUT(place_bodies(pl, p, &s, n, true));
+        give_operands(pl, p, &s, n, at);
         for (uint32_t i = 0; i < n->n_out; i++)
-            if (!p->used[n->out[i]] &&
+            if (!p->used[n->out[i]] && p->root[n->out[i]] == n->out[i] &&
                 pl->wheres[n->out[i]].kind == WHERE_SCRATCH)
                 slab_give(&s, pl->wheres[n->out[i]].off);
     }
@@ -412,7 +462,7 @@ static hull_status run_node(frame *f, const node *n)
                    .pool = f->p->pool,
                    .random = f->random};
 
-    if (is_literal(n) || n->n_out == 0)
+    if (is_literal(n) || n->n_out == 0 || f->p->root[n->out[0]] != n->out[0])
         return HULL_OK;
     for (uint32_t i = 0; i < n->n_in; i++)
         in[i] = n->in[i] != 0 ? value_tensor(f, n->in[i]) : (tensor){0};
