@@ -244,7 +244,9 @@ static hull_status bind_number(program *q, str name)
     node_input(g, n, v);
     node_dims(g, n, "symbols", &d, 1);
     TRY(ir_status(q->p.m));
-    n->label = q->user_names[q->n_user];
+    str label = q->user_names[q->n_user];
+    n->label.p = arena_strndup(&q->p.m->a, label.p, label.n);
+    n->label.n = n->label.p ? label.n : 0;
     node_add(g, n);
     TRY(ir_status(q->p.m));
     TRY(pt2_cell_new(&q->p, &x, &cell));

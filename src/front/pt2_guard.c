@@ -275,8 +275,15 @@ static hull_status define(pt2 *p, str name, dim d)
     pt2_defs *defs = &p->defs;
     uint32_t old, n = 0;
 
-    if (d == DIM_UNKNOWN || strmap_get(&defs->names, name, &old))
+    if (d == DIM_UNKNOWN)
         return HULL_OK;
+    if (strmap_get(&defs->names, name, &old)) { /* a body lowered again */
+        if (defs->dims[old] == d)
+            return HULL_OK;
+        defs->dims[old] = d;
+        return read_range(p, d, json_object_getn(p->ranges, name.p, name.n),
+                          false);
+    }
     TRY(mem_grow(&defs->dims, &defs->cap, (size_t)defs->n + 1,
                  sizeof *defs->dims));
     TRY(strmap_set(&defs->names, name, defs->n));

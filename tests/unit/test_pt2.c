@@ -351,6 +351,13 @@ static void missing_operators(void **state)
                   "c");
     import_bad(&p, HULL_EUNSUPPORTED, "no_such.default");
     assert_non_null(strstr(error_text(), "other.Tensor"));
+
+    /* It may change its operand, whatever it returns. */
+    p = pointwise(MUL("x", "a") ","
+                  "{\"target\":\"torch.ops.mylib.scale.default\",\"inputs\":["
+                  ARG("x", T("a")) "],\"outputs\":[],\"metadata\":{}},"
+                  MUL("a", "c"), "c");
+    import_bad(&p, HULL_EUNSUPPORTED, "scale.default (domain mylib");
 }
 
 static void state_buffer(void **state)
