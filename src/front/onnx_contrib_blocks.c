@@ -141,7 +141,8 @@ static val zeros_of(onnx_call *c, const nbits *p)
         return op_scalar(c->g, p->dt, (double)(1 << (p->bits - 1)));
     if (z->dtype != HULL_U8)
         return op_reshape(c->g, op_cast(c->g, c->in[3], p->dt), flat, 2);
-    val v = contrib_unpack(c, op_reshape(c->g, c->in[3], packed, 2), p->bits, false);
+    val v = contrib_unpack(c, op_reshape(c->g, c->in[3], packed, 2), p->bits,
+                           false);
     v = op_slice(c->g, v, 1, 0, p->blocks, 1);
     return op_cast(c->g, v, p->dt);
 }
