@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from op_cases import (DT, INF, NAN, Lit, Raw, bits, case, d, exact, high, low,
+from op_cases import (DT, INF, NAN, Lit, Raw, Text, bits, case, d, exact, high, low,
                       narrow, npt, number, of, rand, to, whole, wrap)
 
 # The ends of the float types: largest, smallest normal and subnormal.
@@ -1651,6 +1651,22 @@ def positions():
     case("seq_split", [of("f32", 1.0)], None, error="axis", axis=0)
 
 
+def text():
+    """What moves strings; those that compute with them have files by hand."""
+    odd = ["", "a,b]", 'q"\\', "n\nl", "\0z", "Straße", "日本", "🙂 x"]
+    x = Text(odd)
+    back = Text(odd[::-1])
+    case("reshape", [x], Text(odd, 2, 4), shape=[2, 4])
+    case("gather", [x, of("i64", [-1, 0])], Text([odd[-1], odd[0]]))
+    case("gather", [x, of("i64", [8])], None, error="range")
+    case("slice", [x], back, axes=[0], starts=[-1], ends=[-2**62], steps=[-1])
+    case("concat", [x, back], Text(odd + odd[::-1]), axis=0)
+    case("where", [of("bool", [1, 0]), Text(["a", ""]), Text(["b", "c"])],
+         Text(["a", "c"]))
+    for op, at in (("neg", {}), ("topk", {"k": 1}), ("pad", {"pads": [1, 1]})):
+        case(op, [x], None, error="strings", **at)
+
+
 def philox(seed, draw, at):
     """Philox4x32-10 on plain integers."""
     c = [at & 0xffffffff, at >> 32, draw & 0xffffffff, draw >> 32]
@@ -1768,4 +1784,4 @@ def control():
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
           matmul, conv, pool, resize, sample, roi, norm, attention, view, index, scatter,
           quant, recurrent, linalg, fourier, bind, found,
-          sequence, random, refuse, small, control)
+          sequence, text, random, refuse, small, control)

@@ -6,6 +6,7 @@
  * run, and the results are compared. Rows in the text give the values:
  *   // input: %x = [1, nan, inf]      a parameter; flat, shape from its type
  *   // input: %x = [2,3] [1, ...]     the same with a shape, for symbolic types
+ *   // input: %x = ["a", "b\n"]        strings, with \" \\ \n \t and \xHH
  *   // input: "w" = seed=3 min=0 max=1  random; a weight. The default of every
  *                                     parameter and weight without a row
  *   // expect: %y = [..]              one row per result, in order
@@ -131,6 +132,69 @@ static hull_status put_numbers(tensor *t, str list)
     return HULL_OK;
 }
 
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The text up to the closing quote, in memory of c; *row moves behind it. */
+static hull_status take_text(trial *c, hull_string *out, str *row)
+{
+    char *to = arena_alloc(&c->a, row->n + 1);
+    size_t i = 0;
+
+    *out = (hull_string){ to, 0 };
+    if (to == NULL)
+        return fail_oom(row->n);
+    for (; i < row->n && row->p[i] != '"'; i++) {
+        char v = row->p[i];
+
+        if (v == '\\' && i + 3 < row->n && row->p[i + 1] == 'x') {
+            v = (char)(hex_digit(row->p[i + 2]) << 4 |
+                       hex_digit(row->p[i + 3]));
+            i += 3;
+        } else if (v == '\\' && i + 1 < row->n) {
+            v = row->p[++i];
+            v = v == 'n' ? '\n' : v == 't' ? '\t' : v;
+        }
+        to[out->n++] = v;
+    }
+    if (i == row->n)
+        return fail(HULL_EFORMAT, "a text without its end");
+    row->p += i + 1;
+    row->n -= i + 1;
+    return HULL_OK;
+}
+
+static hull_status put_texts(trial *c, tensor *t, str row)
+{
+    uint64_t n = 0, wanted = (uint64_t)tensor_numel(t);
+    hull_string *texts = t->data;
+
+    for (; row.n > 0; row.p++, row.n--) {
+        if (*row.p != '"')
+            continue;
+        row.p++;
+        row.n--;
+        if (n == wanted)
+            return fail(HULL_EFORMAT, "more than %" PRIu64 " texts", wanted);
+        TRY(take_text(c, &texts[n++], &row));
+        row.p--; /* the loop steps */
+        row.n++;
+    }
+    return n == wanted ? HULL_OK
+                       : fail(HULL_EFORMAT, "%" PRIu64 " texts, wanted %"
+                              PRIu64, n, wanted);
+}
+
+/* The elements of a row that begins with '['. */
+static hull_status put_row(trial *c, tensor *t, str row)
+{
+    return t->dtype == HULL_STRING ? put_texts(c, t, row)
+                                   : put_numbers(t, row);
+}
+
 static double arg_number(str args, const char *key, double def)
 {
     str s = find_arg(args, key);
@@ -167,7 +231,7 @@ static hull_status read_shape(tensor *t, str *row)
     uint32_t rank = 0;
 
     rest = str_trim(rest);
-    if (!str_starts(*row, "[") || rest.n == 0)
+    if (!str_starts(*row, "[") || str_starts(*row, "[\"") || rest.n == 0)
         return HULL_OK;
     *row = rest;
     dims.p++;
@@ -201,7 +265,9 @@ static hull_status give(trial *c, tensors *out, const char *name,
     TRY(tensor_memory(c, t));
     out->n++;
     if (str_starts(row, "["))
-        return note(put_numbers(t, row), "%s", name);
+        return note(put_row(c, t, row), "%s", name);
+    if (t->dtype == HULL_STRING)
+        return fail(HULL_EFORMAT, "%s needs a row with its texts", name);
     put_random(t, row, name);
     return HULL_OK;
 }
@@ -259,8 +325,7 @@ static hull_status take_box(trial *c, tensor *out, const box *b)
     const void *data = b->t.data;
 
     *out = b->t;
-    if (b->t.dtype == HULL_NONE || hull_dtype_bits(b->t.dtype) == 0 ||
-        b->t.dtype == HULL_STRING)
+    if (b->t.dtype == HULL_NONE || hull_dtype_bits(b->t.dtype) == 0)
         return fail(HULL_EUNSUPPORTED, "a result is no plain tensor");
     TRY(tensor_memory(c, out));
     if (tensor_bytes(out) > 0)
@@ -421,11 +486,24 @@ static bool close_enough(double found, double wanted, double tol)
     return fabs(found - wanted) <= tol + tol * fabs(wanted);
 }
 
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static bool element_is(const tensor *found, const tensor *want, uint64_t i,
                        double tol, char *text, size_t size)
 {
     hull_dtype dt = part_dtype(found->dtype);
 
+    if (dt == HULL_STRING) {
+        hull_string a = ((const hull_string *)found->data)[i];
+        hull_string b = ((const hull_string *)want->data)[i];
+
+        snprintf(text, size, "'%.*s', wanted '%.*s'", (int)min_size(a.n, 40),
+                 a.p, (int)min_size(b.n, 40), b.p);
+        return str_eq((str){ a.p, a.n }, (str){ b.p, b.n });
+    }
     if (!dtype_is_float(dt)) {
         int64_t a = load_i64(dt, found->data, i);
         int64_t b = load_i64(dt, want->data, i);
@@ -476,7 +554,7 @@ static hull_status read_expected(trial *c, const tensors *found)
         *t = found->t[c->want.n];
         TRY(read_shape(t, &row));
         TRY(tensor_memory(c, t));
-        TRY(note(put_numbers(t, row), "expect row %u", c->want.n));
+        TRY(note(put_row(c, t, row), "expect row %u", c->want.n));
     }
     return HULL_OK;
 }
