@@ -488,3 +488,22 @@ hull_status onnx_gemma_rotary(onnx_call *c)
                               op_binary(c->g, OP_mul, c->in[2 + 2 * i], s));
     return HULL_OK;
 }
+
+/* ---- recurrences that ONNX has as well ----------------------------------- */
+
+/* LinearAttention and CausalConvWithState (the argument 1), without what ONNX
+ * Runtime has more. */
+hull_status onnx_contrib_recurrence(onnx_call *c)
+{
+    static const struct {
+        const char *name;
+        int64_t def;
+    } more[] = {{"channels_last", 0}, {"dilation", 1},
+                {"input_channel_offset", 0}, {"input_channels", 0},
+                {"state_channels_last", -1}, {"state_length", 0},
+                {"state_update_capacity", 0}, {"state_window", 0}};
+
+    for (size_t i = 0; i < COUNT_OF(more); i++)
+        TRY(contrib_want(c, more[i].name, more[i].def));
+    return c->row->arg ? onnx_causal_conv(c) : onnx_linear_attention(c);
+}

@@ -127,6 +127,7 @@ onnx_lower_fn onnx_contrib_group_norm; /* (1 = with a skip) */
 onnx_lower_fn onnx_contrib_self_attention, onnx_multi_head;
 onnx_lower_fn onnx_masked_multi_head, onnx_contrib_rotary, onnx_gemma_rotary;
 onnx_lower_fn onnx_group_query, onnx_packed_attention;
+onnx_lower_fn onnx_contrib_recurrence; /* (1 = convolution) */
 
 /* onnx_contrib_quant.c */
 onnx_lower_fn onnx_qlinear_binary, onnx_qlinear_unary; /* (op) */
