@@ -841,6 +841,83 @@ def pool():
          out=[2**60])
 
 
+def panels(w, tile):
+    """[k, n] as [ceil(n / tile), k, tile]; what no column is in is NaN."""
+    k, n = w.shape
+    out = torch.full(((n + tile - 1) // tile, k, tile), NAN, dtype=w.dtype)
+    for j in range(n):
+        out[j // tile, :, j % tile] = w[:, j]
+    return out
+
+
+def packed():
+    """What backends lower to: weights in panels, channels last."""
+    acts = {"none": lambda t: t, "relu": F.relu, "gelu": F.gelu,
+            "gelu_tanh": lambda t: F.gelu(t, approximate="tanh"),
+            "silu": F.silu, "sigmoid": torch.sigmoid, "tanh": torch.tanh,
+            "hard_swish": F.hardswish,
+            "clamp": lambda t: torch.clamp(t, -0.5, 1.0)}
+    for act, f in acts.items():
+        at = {"act": act, **({"low": -0.5, "high": 1.0} if act == "clamp"
+                             else {})}
+        for dt in ("f32", "f16") if act in ("none", "relu") else ("f32",):
+            x, w, b, r = (rand(dt, 2, 3), rand(dt, 3, 5), rand(dt, 5),
+                          rand(dt, 2, 5))
+            case("gemm", [x, panels(w, 4), b, r],
+                 to(dt, f(d(x) @ d(w) + d(b) + d(r))), n=5, tile=4, **at)
+        x, w, b = rand("f32", 1, 4, 3, 2), rand("f32", 3, 2, 2, 2), rand(
+            "f32", 3)
+        y = F.conv2d(d(x).permute(0, 3, 1, 2), d(w), d(b), stride=[2, 1],
+                     padding=1).permute(0, 2, 3, 1)
+        p = panels(w.permute(2, 3, 1, 0).reshape(8, 3), 2)
+        case("conv_nhwc", [x, p, b], to("f32", f(y)).contiguous(), n=3,
+             tile=2, kernel=[2, 2], stride=[2, 1], pad=[1, 1, 1, 1],
+             dilation=[1, 1], **at)
+    one = {"kernel": [2], "stride": [1], "pad": [0, 0], "dilation": [1]}
+    for dt in tuple(ENDS) + INTS:
+        v = ends(dt) if dt in ENDS else extremes(dt)
+        n = len(v) - 1
+        top = [NAN if a != a or b != b else max(a, b)
+               for a, b in zip(v, v[1:])]
+        case("max_pool_nhwc", [Lit(dt, v, 1, n + 1, 1)], Lit(dt, top, 1, n,
+                                                             1), **one)
+        m, unit = (high(dt), 1) if dt in INTS else (ENDS[dt][0], 1.0)
+        if dt in ("f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3fn", "f8e5m2"):
+            continue
+        if dt in ENDS:
+            case("avg_pool_nhwc", [Lit(dt, v, 1, n + 1, 1)],
+                 Lit(dt, lit(dt, [(a + b) / 2 for a, b in zip(
+                     v, v[1:])]).numbers, 1, n, 1), **one)
+            v = [m, -m, 0.0] + ([INF, NAN] if dt != "f4e2m1" else [])
+            case("gemm", [Lit(dt, v + [-0.0], len(v) + 1, 1),
+                          Lit(dt, [unit], 1, 1, 1)],
+                 Lit(dt, v + [0.0], len(v) + 1, 1), n=1, tile=1)
+            case("conv_nhwc", [Lit(dt, v + [-0.0], 1, len(v) + 1, 1),
+                               Lit(dt, [unit], 1, 1, 1)],
+                 Lit(dt, v + [0.0], 1, len(v) + 1, 1), n=1, tile=1,
+                 **{**one, "kernel": [1]})
+    z = torch.zeros
+    case("gemm", [z(0, 3), z(2, 3, 4)], z(0, 5), n=5, tile=4)
+    case("gemm", [z(2, 0), z(2, 0, 4), of("f32", [1, NAN, 0, 0, 5])],
+         of("f32", [1, NAN, 0, 0, 5] * 2, 2, 5), n=5, tile=4)
+    case("conv_nhwc", [z(0, 3, 2), z(1, 2, 4)], z(0, 3, 1), n=1, tile=4,
+         **{**one, "kernel": [1]})
+    case("max_pool_nhwc", [z(0, 3, 2)], z(0, 2, 2), **one)
+    case("avg_pool_nhwc", [z(0, 3, 2)], z(0, 2, 2), **one)
+    for bad in ({"n": 0}, {"tile": 0}, {"tile": 2**40}, {"n": 2**62}):
+        case("gemm", [z(1, 3), z(2, 3, 4)], None, error="tile",
+             **{"n": 5, "tile": 4, **bad})
+    case("gemm", [z(1, 3), z(1, 3, 4)], None, error="panels", n=5, tile=4)
+    case("gemm", [z(1, 3), z(2, 3, 4)], None, error="act", n=5, tile=4,
+         act="no")
+    case("conv_nhwc", [z(1, 3, 2), z(1, 2, 4)], None, error="act", n=1,
+         tile=4, act="no", **{**one, "kernel": [1]})
+    for name in ("max_pool_nhwc", "avg_pool_nhwc"):
+        case(name, [z(1, 3, 2)], None, error="kernel", **{**one,
+                                                          "kernel": [0]})
+    exact.add("max_pool_nhwc")
+
+
 def resize():
     near = {"mode": "nearest", "coord": "asymmetric", "round": "floor"}
     for dt in tuple(ENDS) + INTS:
@@ -1782,6 +1859,6 @@ def control():
 
 
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
-          matmul, conv, pool, resize, sample, roi, norm, attention, view, index, scatter,
+          matmul, conv, pool, packed, resize, sample, roi, norm, attention, view, index, scatter,
           quant, recurrent, linalg, fourier, bind, found,
           sequence, text, random, refuse, small, control)

@@ -225,7 +225,8 @@ static hull_status group_eval(eval_ctx *cx, const node *n, const tensor *in,
             int64_t c = (at + k) / s.inner % s.len;
 
             store_f64(out->dtype, out->data, (uint64_t)(at + k),
-                      line[k] * (scale ? scale[c] : 1) + (bias ? bias[c] : -0.0));
+                      line[k] * (scale ? scale[c] : 1) +
+                          (bias ? bias[c] : -0.0));
         }
     }
     return HULL_OK;
