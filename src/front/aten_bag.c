@@ -181,8 +181,8 @@ void aten_pdist(aten_call *c)
         call_fail(c, HULL_EFORMAT, "operand is no matrix, or p is negative");
     if (c->st != HULL_OK)
         return;
-    if (!dim_is_int(c->m, call_dims(c, x)[0], &n) || n > 4096) {
-        call_missing(c, "of a symbolic number of rows, or more than 4096");
+    if (!dim_is_int(c->m, call_dims(c, x)[0], &n) || n > 2048) {
+        call_missing(c, "of a symbolic number of rows, or more than 2048");
         return;
     }
     int64_t *at = arena_array(&c->f->a, (size_t)(n * n + 1), sizeof *at);

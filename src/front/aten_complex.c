@@ -248,3 +248,32 @@ void aten_view_complex(aten_call *c)
     if (c->st == HULL_OK)
         ret(c, to ? aten_from_parts(c, x) : aten_parts(c, x));
 }
+
+/* view.dtype(self, dtype): the same bytes; the last axis makes up for another
+ * width. */
+void aten_view_dtype(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    hull_dtype to = arg_dtype(c, 1, HULL_NONE);
+    uint32_t from_bits = hull_dtype_bits(call_dtype(c, x));
+    uint32_t to_bits = hull_dtype_bits(to), rank = call_rank(c, x);
+    dim d[HULL_MAX_RANK + 1];
+
+    if (from_bits != to_bits && (rank == 0 || rank == HULL_MAX_RANK))
+        call_fail(c, HULL_EFORMAT, "operand of unfit rank");
+    if (c->st != HULL_OK)
+        return;
+    for (uint32_t i = 0; i < rank; i++)
+        d[i] = call_dims(c, x)[i];
+    if (to_bits > from_bits) {
+        d[rank] = to_bits / from_bits;
+        d[rank - 1] = dim_div(c->m, d[rank - 1], d[rank]);
+        x = op_reshape(c->g, x, d, rank + 1);
+    }
+    x = bitcast(c, x, to);
+    if (to_bits < from_bits && to_bits > 0) {
+        d[rank - 1] = dim_mul(c->m, d[rank - 1], from_bits / to_bits);
+        x = op_reshape(c->g, x, d, rank);
+    }
+    ret(c, x);
+}

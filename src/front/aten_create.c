@@ -207,21 +207,17 @@ void aten_arange(aten_call *c)
     const aten_value *step = n > 2 ? &c->args[2] : &one;
     bool real = real_bounds(start, end, step);
     hull_dtype dt = arg_dtype(c, n, real ? HULL_F32 : HULL_I64);
-    aten_value cut[3];
+    aten_value cut[2];
 
-    if (real && !dtype_is_float(dt)) { /* PyTorch cuts the bounds first */
-        const aten_value *all[] = {start, end, step};
-
-        for (int i = 0; i < 3; i++)
-            cut[i] = truncated(c, all[i]);
+    if (real && !dtype_is_float(dt)) { /* cut, but for the length */
+        cut[0] = truncated(c, start);
+        cut[1] = truncated(c, step);
         real = false;
     }
-    bool counts_cut = real_bounds(start, end, step) && dt == HULL_I64;
-    dim length = counts_cut ? range_length(c, &cut[0], &cut[1], &cut[2])
-                            : range_length(c, start, end, step);
+    dim length = range_length(c, start, end, step);
     if (real_bounds(start, end, step) && !real) {
         start = &cut[0];
-        step = &cut[2];
+        step = &cut[1];
     }
     if (length == DIM_UNKNOWN)
         call_fail(c, HULL_EUNSUPPORTED, "length depends on data");
@@ -265,10 +261,6 @@ void aten_linspace(aten_call *c)
     }
     if (c->st != HULL_OK)
         return;
-    if (logs && !dtype_is_float(dt)) {
-        call_missing(c, "of integers");
-        return;
-    }
     val x = spread(c, a, b, n);
     if (logs)
         x = op_binary(c->g, OP_pow, aten_number(c, HULL_F64, arg_num(c, 3)),
@@ -293,7 +285,7 @@ void aten_signal_window(aten_call *c)
     int64_t n = arg_int(c, 0);
     hull_dtype dt = arg_dtype(c, c->n_args - 1, HULL_F32);
 
-    if (n < 0 || n > 1 << 24)
+    if (n < 0 || n > 1 << 20)
         call_fail(c, HULL_EUNSUPPORTED, "length of a window");
     if (c->st != HULL_OK)
         return;

@@ -211,7 +211,7 @@ void aten_fftfreq(aten_call *c)
     double d = arg_num(c, 1);
     bool half = c->row->param != 0;
 
-    if (n < 1 || n > 1 << 24 || !(d > 0 || d < 0))
+    if (n < 1 || n > 1 << 20 || !(d > 0 || d < 0))
         call_fail(c, HULL_EUNSUPPORTED, "number or distance of samples");
     if (c->st != HULL_OK)
         return;

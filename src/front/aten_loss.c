@@ -231,7 +231,8 @@ void aten_nll_loss(aten_call *c)
         call_fail(c, HULL_EFORMAT, "targets of unfit rank");
         return;
     }
-    val y = class_reduced(c, picked(c, &k, &total), total, 3);
+    val y = picked(c, &k, &total);
+    y = class_reduced(c, y, total, 3);
     if (c->st != HULL_OK)
         return;
     ret(c, op_cast(c->g, y, dt));

@@ -459,6 +459,30 @@ void aten_rms_norm(aten_call *c)
     ret(c, node_add(c->g, d));
 }
 
+/* _fused_rms_norm(input, shape, weight, eps): 1/rms, of halves in f32, is a
+ * second result. */
+void aten_fused_rms_norm(aten_call *c)
+{
+    val x = arg_tensor(c, 0);
+    uint32_t rank = call_rank(c, x), axis = normalized_axis(c, x), n = 0;
+    int64_t axes[HULL_MAX_RANK];
+    double eps = call_dtype(c, x) == HULL_F64 ? 2.220446049250313e-16
+                                              : 1.1920928955078125e-07;
+
+    if (!arg_none(c, 3))
+        eps = arg_num(c, 3);
+    aten_rms_norm(c);
+    if (c->st != HULL_OK)
+        return;
+    for (uint32_t i = axis; i < rank; i++)
+        axes[n++] = i;
+    val w = wide(c, x);
+    w = aten_reduce(c, OP_reduce_mean, op_binary(c->g, OP_mul, w, w), axes, n,
+                    true);
+    w = op_binary(c->g, OP_add, w, aten_number(c, call_dtype(c, w), eps));
+    ret(c, op_unary(c->g, OP_rsqrt, w));
+}
+
 static void group_norm(aten_call *c, uint32_t w, uint32_t b, int64_t groups,
                        double eps)
 {
@@ -569,10 +593,12 @@ static bool scale_is_left_out(aten_call *c, dim in, dim out)
 {
     int32_t p = c->row->param;
 
-    if (p & (RESIZE_NEAREST | RESIZE_LINEAR) && !(p & RESIZE_AA) &&
+    bool nearest2d = (p & RESIZE_NEAREST) && (p & RESIZE_AXES) == 2;
+
+    if ((nearest2d || (p & RESIZE_LINEAR)) && !(p & RESIZE_AA) &&
         dim_eq(c->m, in, out))
         return true;
-    return p & RESIZE_NEAREST && dim_eq(c->m, dim_mul(c->m, in, 2), out);
+    return nearest2d && dim_eq(c->m, dim_mul(c->m, in, 2), out);
 }
 
 /* Target sizes and the scales that the coordinate map uses (0 = sizes). */

@@ -259,6 +259,10 @@ static val cell_index(aten_call *c, int64_t in, int64_t out, int64_t *most)
         int64_t size = ((i + 1) * in + out - 1) / out - i * in / out;
         *most = size > *most ? size : *most;
     }
+    if (out * *most > 1 << 22) {
+        call_fail(c, HULL_EUNSUPPORTED, "more than 2^22 places in cells");
+        return 0;
+    }
     at = arena_array(&c->f->a, (size_t)(out * *most), sizeof *at);
     if (!at) {
         call_fail(c, HULL_ENOMEM, "cells");

@@ -242,13 +242,10 @@ void aten_heaviside(aten_call *c)
 
 void aten_ldexp(aten_call *c)
 {
-    val x = arg_tensor(c, 0), e = aten_float(c, arg_tensor(c, 1));
-    aten_value p = {.kind = ATEN_TENSOR};
-    const aten_value *in[] = {&c->args[0], &p};
+    val x, e;
 
-    p.v = binary(c, OP_pow, like(c, e, 2), e);
-    hull_dtype dt = aten_promote(c, in, 2);
-    ret(c, binary(c, OP_mul, op_cast(c->g, x, dt), op_cast(c->g, p.v, dt)));
+    (void)two(c, true, &x, &e);
+    ret(c, binary(c, OP_mul, x, binary(c, OP_pow, like(c, x, 2), e)));
 }
 
 /* |a - b| <= atol + rtol |b|, or equal: (self, other, rtol, atol, equal_nan) */

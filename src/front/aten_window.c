@@ -207,8 +207,9 @@ void aten_triangle_indices(aten_call *c)
 
     if (c->st != HULL_OK || !small_offset(c, k))
         return;
-    if (rows < 0 || cols < 0 || rows > 4096 || cols > 4096) {
-        call_fail(c, HULL_EUNSUPPORTED, "a triangle of more than 4096 rows");
+    if (rows < 0 || cols < 0 || rows > 1 << 20 || cols > 1 << 20 ||
+        rows * cols > 1 << 20) {
+        call_fail(c, HULL_EUNSUPPORTED, "a matrix of more than 2^20 places");
         return;
     }
     int64_t *p = arena_array(&c->f->a, (size_t)(2 * rows * cols + 1),
@@ -432,7 +433,8 @@ void aten_grid_sampler(aten_call *c)
     val x = arg_tensor(c, 0), grid = arg_tensor(c, 1);
     int64_t mode = arg_int(c, 2), edge = arg_int(c, 3);
 
-    if (mode < 0 || mode > 2 || edge < 0 || edge > 2)
+    if (mode < 0 || mode > 2 || edge < 0 || edge > 2 ||
+        (mode == 2 && call_rank(c, x) != 4))
         call_fail(c, HULL_EUNSUPPORTED, "interpolation or padding");
     if (c->st != HULL_OK)
         return;
@@ -442,6 +444,7 @@ void aten_grid_sampler(aten_call *c)
     node_str(c->g, n, "mode", str_of(modes[mode]));
     node_str(c->g, n, "edge", str_of(edges[edge]));
     node_bool(c->g, n, "align", arg_bool(c, 4));
+    node_bool(c->g, n, "taps", mode == 2);
     ret(c, node_add(c->g, n));
 }
 

@@ -20,7 +20,7 @@ typedef enum sample_edge { EDGE_ZEROS, EDGE_BORDER, EDGE_REFLECTION }
 
 typedef struct sampler {
     int mode, edge;
-    bool align;
+    bool align, taps;
 } sampler;
 
 /* What one axis contributes: indices (-1 = a zero) and their weights. */
@@ -49,6 +49,7 @@ static hull_status read_sampler(sampler *s, const node *n)
     static const char *const edges[3] = {"zeros", "border", "reflection"};
 
     s->align = attr_bool(n, "align");
+    s->taps = attr_bool(n, "taps");
     TRY(pick(&s->mode, n, "mode", modes));
     return pick(&s->edge, n, "edge", edges);
 }
@@ -104,7 +105,7 @@ static double place_of(const sampler *s, double v, int64_t size)
                  : ((v + 1) * (double)size - 1) / 2;
     if (s->mode == SAMPLE_NEAREST)
         v = rint(v);
-    if (v >= low && v <= high)
+    if (s->taps || (v >= low && v <= high))
         return v;
     if (s->edge == EDGE_BORDER)
         return fmin(fmax(v, 0), (double)size - 1);
