@@ -316,7 +316,8 @@ void aten_stft(aten_call *c)
     ret(c, single ? aten_drop_axis(c, x, 0) : x);
 }
 
-/* Frames [b, t, size] added where they were taken from: [b, size + hop (t-1)] */
+/* Frames [b, t, size] added where they were taken from:
+ * [b, size + hop (t - 1)] */
 static val overlap_add(aten_call *c, val x, const frames *f)
 {
     dim b = call_dims(c, x)[0], t = call_dims(c, x)[1];
