@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static const char *const names[CPU_LEVELS] = {"none", "avx2", "avx512"};
 
@@ -16,12 +19,29 @@ const char *cpu_level_name(cpu_level l)
     return l < CPU_LEVELS ? names[l] : "?";
 }
 
+#if defined(__x86_64__)
+/* Not every compiler's cpu_supports knows f16c and AVX512_BF16. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+
+static bool has_bf16(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 5) != 0;
+}
+#endif
+
 static cpu_level best_level(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !__builtin_cpu_supports("f16c"))
+        !has_f16c())
         return CPU_ANY;
     if (!__builtin_cpu_supports("avx512f") ||
         !__builtin_cpu_supports("avx512bw") ||
@@ -67,7 +87,7 @@ hull_status cpu_features_get(cpu_features *out)
 #if defined(__x86_64__)
     if (out->level == CPU_AVX512) {
         out->vnni = __builtin_cpu_supports("avx512vnni");
-        out->bf16 = __builtin_cpu_supports("avx512bf16");
+        out->bf16 = has_bf16();
     }
 #endif
     out->l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
