@@ -148,7 +148,9 @@ hull_status aten_bind(aten_call *c, str name, const aten_value *v)
         "generator"};
 
     for (uint32_t i = 0; i < c->n_args; i++)
-        if (str_eq(c->arg_names[i], name)) {
+        if (str_eq(c->arg_names[i], name) || /* in-place twins say self */
+            (i == 0 && str_is(name, "self") &&
+             str_is(c->arg_names[0], "input"))) {
             c->args[i] = *v;
             c->given[i] = true;
             return HULL_OK;
