@@ -84,6 +84,9 @@ hull_status aten_begin(aten_call *c, front *f, const aten_row *row, str label)
 /* Gives argument `name` its value; names that no result depends on (layout,
  * device ...) are dropped, other unknown ones are HULL_EUNSUPPORTED. */
 hull_status aten_bind(aten_call *c, str name, const aten_value *v) MUST_CHECK;
+/* The first argument, which in-place twins call self where the schema of the
+ * other says input: dropout_. */
+bool aten_is_first(const aten_call *c, str name);
 /* Runs the lowering after a check that required arguments are there. */
 hull_status aten_run(aten_call *c) MUST_CHECK;
 

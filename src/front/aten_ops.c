@@ -140,6 +140,13 @@ hull_status aten_begin(aten_call *c, front *f, const aten_row *row, str label)
     return ir_status(c->m);
 }
 
+bool aten_is_first(const aten_call *c, str name)
+{
+    return c->n_args > 0 && (str_eq(name, c->arg_names[0]) ||
+                             (str_is(name, "self") &&
+                              str_is(c->arg_names[0], "input")));
+}
+
 hull_status aten_bind(aten_call *c, str name, const aten_value *v)
 {
     static const char *const ignored[] = {
@@ -148,9 +155,8 @@ hull_status aten_bind(aten_call *c, str name, const aten_value *v)
         "generator"};
 
     for (uint32_t i = 0; i < c->n_args; i++)
-        if (str_eq(c->arg_names[i], name) || /* in-place twins say self */
-            (i == 0 && str_is(name, "self") &&
-             str_is(c->arg_names[0], "input"))) {
+        if (str_eq(c->arg_names[i], name) ||
+            (i == 0 && aten_is_first(c, name))) {
             c->args[i] = *v;
             c->given[i] = true;
             return HULL_OK;

@@ -368,7 +368,7 @@ static hull_status bind_inputs(pt2 *p, const pt2_scope *s, json_t *at,
         TRY(note(pt2_argument(p, s, arg, &v, &cell, missing),
                  "argument '%.*s'", STR_ARG(name)));
         TRY(aten_bind(c, name, &v));
-        if (c->n_args && str_eq(name, c->arg_names[0])) {
+        if (aten_is_first(c, name)) {
             *target = cell;
             *target_name = pt2_result_name(arg);
             if (v.kind == ATEN_TENSOR &&
