@@ -7,7 +7,9 @@
  * Names: with --suffix S only names that end in S count, without it. An input
  * is the tensor of its own name, else input_<i>, else the only tensor of a
  * .npy file. An expectation is PREFIX + name (out: + name), else the name, else
- * output_<i>.
+ * output_<i>. The items of a sequence are tensors of their own, NAME.0, NAME.1
+ * and so on; of none the sequence is empty. An optional that the file lacks has
+ * no value.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -44,7 +46,9 @@ typedef struct runner {
     hull_session *s;
     tensor_file in, expected, out;
     hull_tensor *inputs, *outputs;
+    size_t *first; /* per output: its first tensor in `out`; one more */
     size_t n_in, n_out;
+    arena a;       /* items of sequences */
     double fastest, total;
 } runner;
 
@@ -94,41 +98,54 @@ static hull_status not_in(const tensor_file *f, const char *path,
     return st;
 }
 
-static hull_status find_input(const named_tensor **out, const runner *r,
-                              size_t i, const char *name)
+/* "base.item" in `room`, or base where item is below 0. */
+static const char *item_name(char room[1024], const char *base, int64_t item)
 {
-    char by_position[32];
+    if (item < 0)
+        return base;
+    snprintf(room, 1024, "%s.%" PRId64, base, item);
+    return room;
+}
 
-    TRY(find(out, &r->in, "", name, r->c->suffix));
+/* NULL when the file has none. */
+static hull_status find_input(const named_tensor **out, const runner *r,
+                              size_t i, const char *name, int64_t item)
+{
+    char room[1024], by_position[32];
+    const char *text = item_name(room, name, item);
+
+    TRY(find(out, &r->in, "", text, r->c->suffix));
     snprintf(by_position, sizeof(by_position), "input_%zu", i);
+    text = item_name(room, by_position, item);
     if (!*out)
-        TRY(find(out, &r->in, "", by_position, r->c->suffix));
-    if (!*out && r->n_in == 1 && r->in.n == 1 && r->in.items[0].name[0] == '\0')
+        TRY(find(out, &r->in, "", text, r->c->suffix));
+    if (!*out && item < 0 && r->n_in == 1 && r->in.n == 1 &&
+        r->in.items[0].name[0] == '\0')
         *out = &r->in.items[0];
-    if (!*out)
-        return not_in(&r->in, r->c->input, "input", i, name, r->c->suffix);
     return HULL_OK;
 }
 
+/* The expectation of a tensor of output i, called `name`; NULL: none. */
 static hull_status find_expected(const named_tensor **out, const runner *r,
-                                 size_t i, const char *name)
+                                 size_t i, const char *name, int64_t item)
 {
     const tensor_file *f = &r->expected;
     const char *suffix = r->c->suffix;
-    char by_position[32];
+    char room[1024], by_position[32];
+    const char *text = item_name(room, name, item);
 
+    TRY(find(out, f, r->c->expect_prefix, text, suffix));
+    if (!*out)
+        TRY(find(out, f, "out:", text, suffix));
+    if (!*out)
+        TRY(find(out, f, "", text, suffix));
     snprintf(by_position, sizeof(by_position), "output_%zu", i);
-    TRY(find(out, f, r->c->expect_prefix, name, suffix));
+    text = item_name(room, by_position, item);
     if (!*out)
-        TRY(find(out, f, "out:", name, suffix));
-    if (!*out)
-        TRY(find(out, f, "", name, suffix));
-    if (!*out)
-        TRY(find(out, f, "", by_position, suffix));
-    if (!*out && r->n_out == 1 && f->n == 1 && f->items[0].name[0] == '\0')
+        TRY(find(out, f, "", text, suffix));
+    if (!*out && item < 0 && r->n_out == 1 && f->n == 1 &&
+        f->items[0].name[0] == '\0')
         *out = &f->items[0];
-    if (!*out)
-        return not_in(f, r->c->expect, "output", i, name, suffix);
     return HULL_OK;
 }
 
@@ -154,6 +171,62 @@ static hull_status check_input(const named_tensor *t,
     return st;
 }
 
+/* A sequence of the tensors NAME.0, NAME.1 ... of the file. */
+static hull_status take_items(runner *r, size_t i, const hull_tensor_info *info)
+{
+    hull_tensor *items;
+    const named_tensor *t;
+    int64_t n = 0, *size = arena_alloc(&r->a, sizeof *size);
+
+    for (bool more = true; more; n += more) {
+        TRY(find_input(&t, r, i, info->name, n));
+        more = t != NULL;
+    }
+    items = arena_array(&r->a, (size_t)n + 1, sizeof *items);
+    if (!items || !size)
+        return fail_oom((size_t)n * sizeof *items);
+    for (int64_t k = 0; k < n; k++) {
+        TRY(find_input(&t, r, i, info->name, k));
+        items[k] = tensor_view(t);
+    }
+    *size = n;
+    r->inputs[i] = (hull_tensor){.data = items, .shape = size, .rank = 1,
+                                 .dtype = HULL_SEQUENCE};
+    return HULL_OK;
+}
+
+static hull_status take_input(runner *r, size_t i)
+{
+    hull_tensor_info info;
+    const named_tensor *t;
+    str type;
+    bool optional;
+
+    TRY(hull_module_input(r->m, i, &info));
+    type = str_of(info.type_text);
+    optional = str_starts(type, "optional(");
+    if (str_contains(type, "sequence(sequence("))
+        return fail(HULL_EUNSUPPORTED, "run: input '%s' is %s, a tensor file "
+                    "holds sequences of tensors only", info.name,
+                    info.type_text);
+    if (str_contains(type, "sequence(")) {
+        TRY(take_items(r, i, &info));
+        if (optional && r->inputs[i].shape[0] == 0)
+            r->inputs[i] = (hull_tensor){0};
+        return HULL_OK;
+    }
+    TRY(find_input(&t, r, i, info.name, -1));
+    if (!t && optional)
+        return HULL_OK;
+    if (!t)
+        return not_in(&r->in, r->c->input, "input", i, info.name,
+                      r->c->suffix);
+    if (!optional)
+        TRY(check_input(t, &info));
+    r->inputs[i] = tensor_view(t);
+    return HULL_OK;
+}
+
 static hull_status take_inputs(runner *r)
 {
     r->n_in = hull_module_n_inputs(r->m);
@@ -167,35 +240,44 @@ static hull_status take_inputs(runner *r)
         return fail(HULL_EINVAL, "run: the model has %zu inputs, want "
                     "--input FILE", r->n_in);
     }
-    for (size_t i = 0; i < r->n_in; i++) {
-        hull_tensor_info info;
-        const named_tensor *t;
-
-        TRY(hull_module_input(r->m, i, &info));
-        TRY(find_input(&t, r, i, info.name));
-        TRY(check_input(t, &info));
-        r->inputs[i] = tensor_view(t);
-    }
+    for (size_t i = 0; i < r->n_in; i++)
+        TRY(take_input(r, i));
     return HULL_OK;
 }
 
 /* ---- outputs ------------------------------------------------------------- */
 
+static hull_status keep_tensor(runner *r, const char *name, int64_t item,
+                               const hull_tensor *o)
+{
+    named_tensor *t;
+    char room[1024];
+
+    if (o->dtype == HULL_SEQUENCE)
+        return fail(HULL_EUNSUPPORTED, "run: output '%s' holds sequences of "
+                    "sequences, a tensor file sequences of tensors only", name);
+    TRY(tensor_file_add(&r->out, &t, str_of(item_name(room, name, item)),
+                        (hull_dtype)o->dtype, (uint32_t)o->rank, o->shape));
+    if (t->n_bytes > 0)
+        memcpy(t->data, o->data, (size_t)t->n_bytes);
+    return HULL_OK;
+}
+
 /* The session owns the results until its next run: copies them. */
 static hull_status keep_outputs(runner *r)
 {
     for (size_t i = 0; i < r->n_out; i++) {
-        const hull_tensor *o = &r->outputs[i];
+        const hull_tensor *o = &r->outputs[i], *items = o->data;
         hull_tensor_info info;
-        named_tensor *t;
 
         TRY(hull_module_output(r->m, i, &info));
-        TRY(tensor_file_add(&r->out, &t, str_of(info.name),
-                            (hull_dtype)o->dtype, (uint32_t)o->rank,
-                            o->shape));
-        if (t->n_bytes > 0)
-            memcpy(t->data, o->data, (size_t)t->n_bytes);
+        r->first[i] = r->out.n;
+        if (o->dtype != HULL_SEQUENCE && o->dtype != HULL_NONE)
+            TRY(keep_tensor(r, info.name, -1, o));
+        for (int64_t k = 0; o->dtype == HULL_SEQUENCE && k < o->shape[0]; k++)
+            TRY(keep_tensor(r, info.name, k, &items[k]));
     }
+    r->first[r->n_out] = r->out.n;
     return HULL_OK;
 }
 
@@ -203,7 +285,8 @@ static hull_status run_session(runner *r)
 {
     r->n_out = hull_module_n_outputs(r->m);
     r->outputs = mem_calloc(r->n_out + 1, sizeof(*r->outputs));
-    if (!r->outputs)
+    r->first = arena_array(&r->a, r->n_out + 1, sizeof(*r->first));
+    if (!r->outputs || !r->first)
         return fail_oom(r->n_out * sizeof(*r->outputs));
     TRY(hull_session_new(&r->s, r->m, r->c->options));
     for (uint64_t i = 0; i < r->c->repeat; i++) {
@@ -300,39 +383,96 @@ out:
     return st;
 }
 
-static hull_status check_output(runner *r, size_t i, json_t *row,
-                                bool *out_fits)
+static hull_status list_row(runner *r, const char *name, str type,
+                            json_t **out_row)
 {
-    const named_tensor *got = &r->out.items[i], *want;
-
-    *out_fits = true;
-    TRY(find_expected(&want, r, i, got->name));
-    return report_output(r, row, got, want, out_fits);
-}
-
-static hull_status list_output(runner *r, size_t i, json_t **out_row)
-{
-    const named_tensor *t = &r->out.items[i];
     json_t *list = json_object_get(r->c->result, "outputs");
     json_t *row = json_object();
     hull_status st = HULL_OK;
-    buf type;
 
-    buf_init(&type, 4096);
-    print_type(&type, t->dtype, t->rank, t->shape);
-    TRY_OUT(buf_status(&type));
+    *out_row = row;
     if (!r->c->json && !r->c->expect)
-        printf("%s: %s\n", t->name, type.p);
+        printf("%s: %.*s\n", name, STR_ARG(type));
     if (!row || json_array_append(list, row) != 0)
         st = fail_oom(0);
     TRY_OUT(st);
-    TRY_OUT(answer(row, "name", json_str(str_of(t->name))));
-    TRY_OUT(answer(row, "type", json_str(buf_view(&type))));
+    TRY_OUT(answer(row, "name", json_str(str_of(name))));
+    TRY_OUT(answer(row, "type", json_str(type)));
 out:
     json_decref(row); /* the list has it */
-    *out_row = row;
-    buf_fini(&type);
     return st;
+}
+
+/* Tensor `at` of r->out, which is output i or an item of it. */
+static hull_status report_tensor(runner *r, size_t i, const char *name,
+                                 int64_t item, size_t at, bool *out_fits)
+{
+    const named_tensor *t = &r->out.items[at], *want;
+    hull_status st;
+    json_t *row;
+    buf type;
+
+    *out_fits = true;
+    buf_init(&type, 4096);
+    print_type(&type, t->dtype, t->rank, t->shape);
+    st = buf_status(&type);
+    if (st == HULL_OK)
+        st = list_row(r, t->name, buf_view(&type), &row);
+    buf_fini(&type);
+    TRY(st);
+    if (!r->c->expect)
+        return HULL_OK;
+    TRY(find_expected(&want, r, i, name, item));
+    if (!want)
+        return not_in(&r->expected, r->c->expect, "output", i, t->name,
+                      r->c->suffix);
+    return report_output(r, row, t, want, out_fits);
+}
+
+/* What is no tensor: how many there are, and whether more are expected. */
+static hull_status report_kind(runner *r, size_t i, const char *name,
+                               bool *out_fits)
+{
+    bool is_sequence = r->outputs[i].dtype == HULL_SEQUENCE;
+    int64_t n = (int64_t)(r->first[i + 1] - r->first[i]);
+    const char *wrong = is_sequence ? "expected more" : "expected a value";
+    const named_tensor *more = NULL;
+    char text[64] = "no value";
+    json_t *row;
+
+    if (is_sequence)
+        snprintf(text, sizeof text, "sequence of %" PRId64, n);
+    TRY(list_row(r, name, str_of(text), &row));
+    if (r->c->expect)
+        TRY(find_expected(&more, r, i, name, is_sequence ? n : -1));
+    *out_fits = more == NULL;
+    if (!r->c->expect)
+        return HULL_OK;
+    if (!r->c->json)
+        printf("%s: %s, %s\n", name, text, more ? wrong : "ok");
+    TRY(answer(row, "ok", json_boolean(!more)));
+    return more ? answer(row, "difference", json_string(wrong)) : HULL_OK;
+}
+
+static hull_status report_value(runner *r, size_t i, bool *out_fits)
+{
+    hull_dtype dt = (hull_dtype)r->outputs[i].dtype;
+    size_t first = r->first[i], n = r->first[i + 1] - first;
+    hull_tensor_info info;
+
+    *out_fits = true;
+    TRY(hull_module_output(r->m, i, &info));
+    if (dt == HULL_SEQUENCE || dt == HULL_NONE)
+        TRY(report_kind(r, i, info.name, out_fits));
+    for (size_t k = 0; k < n; k++) {
+        bool fits;
+
+        TRY(report_tensor(r, i, info.name,
+                          dt == HULL_SEQUENCE ? (int64_t)k : -1, first + k,
+                          &fits));
+        *out_fits = *out_fits && fits;
+    }
+    return HULL_OK;
 }
 
 static hull_status report(runner *r)
@@ -341,12 +481,9 @@ static hull_status report(runner *r)
 
     TRY(answer(r->c->result, "outputs", json_array()));
     for (size_t i = 0; i < r->n_out; i++) {
-        bool fits = true;
-        json_t *row;
+        bool fits;
 
-        TRY(list_output(r, i, &row));
-        if (r->c->expect)
-            TRY(check_output(r, i, row, &fits));
+        TRY(report_value(r, i, &fits));
         n_wrong += !fits;
     }
     TRY(answer(r->c->result, "runs", json_integer((json_int_t)r->c->repeat)));
@@ -384,6 +521,7 @@ out:
     tensor_file_fini(&r.in);
     tensor_file_fini(&r.expected);
     tensor_file_fini(&r.out);
+    arena_fini(&r.a);
     mem_free(r.inputs);
     mem_free(r.outputs);
     return st;
@@ -394,7 +532,9 @@ const command command_run = {
     .summary = "run a module or a model on tensors from a file",
     .doc = "Runs a module file, or compiles a model and runs it, on the "
            "tensors of FILE. Inputs are found by name, else as input_0, "
-           "input_1 and so on; other tensors of the file are ignored.\v"
+           "input_1 and so on; other tensors of the file are ignored. The "
+           "items of a sequence are NAME.0, NAME.1 and so on, none for an "
+           "empty one; an optional input that is not there has no value.\v"
            "With --expect each output is compared with the tensor out:NAME, "
            "else NAME, else output_0, output_1 and so on: floats agree when "
            "|a - b| <= atol + rtol * |b|, NaN equals NaN, integers when "
