@@ -431,7 +431,7 @@ void aten_lerp(aten_call *c)
     val a = aten_as(c, x[0], dt), b = aten_as(c, x[1], dt);
     val d = binary(c, OP_mul, aten_as(c, x[2], dt), binary(c, OP_sub, b, a));
 
-    ret(c, binary(c, OP_add, a, d));
+    ret(c, op_cast(c->g, binary(c, OP_add, a, d), to));
 }
 
 /* (equation, tensors, path) */
