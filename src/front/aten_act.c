@@ -255,18 +255,35 @@ static bool refuse_training(aten_call *c, uint32_t i)
     return c->st != HULL_OK;
 }
 
+/* What is dropped is drawn by the session: the result, and the mask. */
+static val drop(aten_call *c, val *mask)
+{
+    val x = arg_tensor(c, 0), ratio = aten_number(c, HULL_F32, arg_num(c, 1));
+
+    *mask = 0;
+    return c->st == HULL_OK ? front_dropout(c->f, x, ratio, NULL, mask) : 0;
+}
+
+/* param 1: the plain one, which may be in training mode. */
 void aten_dropout(aten_call *c)
 {
-    if (!refuse_training(c, 2))
+    val mask;
+
+    if (c->row->param == 1 && !arg_none(c, 2) && arg_bool(c, 2))
+        ret(c, drop(c, &mask));
+    else if (!refuse_training(c, 2))
         ret(c, arg_tensor(c, 0));
 }
 
 void aten_native_dropout(aten_call *c)
 {
-    val x = arg_tensor(c, 0);
+    val x = arg_tensor(c, 0), mask;
 
-    if (refuse_training(c, 2))
+    if (!arg_none(c, 2) && arg_bool(c, 2)) {
+        ret(c, drop(c, &mask));
+        ret(c, mask);
         return;
+    }
     ret(c, x);
     ret(c, aten_full(c, op_scalar_i64(c->g, HULL_BOOL, 1), call_dims(c, x),
                      call_rank(c, x)));

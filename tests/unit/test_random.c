@@ -197,12 +197,62 @@ static void the_distributions_are_right(void **state)
     hull_module_unref(m);
 }
 
+/* The operators of PyTorch on the same generator. */
+static void aten_draws(void **state)
+{
+    static float x[N];
+    int64_t n = N, seen = 0;
+    hull_tensor in = {.data = x, .shape = &n, .rank = 1, .dtype = HULL_F32};
+    hull_tensor out[7] = {0};
+    hull_module *m;
+    hull_session *s;
+    const float *f;
+    const int64_t *k;
+    double sum = 0;
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        x[i] = 1.0f;
+    if (hull_compile(&m, "tests/data/random.pt2", NULL, NULL, NULL) !=
+        HULL_OK)
+        print_error("%s\n", hull_last_error());
+    s = session(m, "3");
+    assert_int_equal(hull_session_run(s, &in, 1, out, 7), HULL_OK);
+    assert_true(fabs(mean(out[0].data) - 0.5) < 0.023);
+    assert_true(fabs(mean(out[1].data)) < 0.08);
+    assert_true(fabs(deviation(out[1].data) - 1) < 0.06);
+    k = out[2].data;
+    for (int i = 0; i < N; i++) {
+        assert_true(k[i] >= 3 && k[i] < 7);
+        sum += (double)k[i];
+    }
+    assert_true(fabs(sum / N - 4.5) < 0.09);
+    k = out[3].data; /* a permutation, and not the trivial one */
+    for (int i = 0; i < 64; i++)
+        seen |= (int64_t)((uint64_t)1 << k[i]);
+    assert_int_equal(seen, -1);
+    assert_false(k[0] == 0 && k[1] == 1 && k[2] == 2);
+    assert_true(fabs(mean(out[4].data) - 0.25) < 0.035);
+    f = out[5].data;
+    for (int i = 0; i < N; i++)
+        assert_true(f[i] == 0.0f || f[i] == 2.0f);
+    assert_true(fabs(mean(out[5].data) - 1) < 0.08);
+    k = out[6].data; /* all eight, without replacement */
+    seen = 0;
+    for (int i = 0; i < 8; i++)
+        seen |= (int64_t)1 << k[i];
+    assert_int_equal(seen, 255);
+    hull_session_free(s);
+    hull_module_unref(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_numbers),
         cmocka_unit_test(a_session_has_a_seed),
         cmocka_unit_test(the_distributions_are_right),
+        cmocka_unit_test(aten_draws),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
