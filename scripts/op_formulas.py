@@ -9,7 +9,7 @@ import math
 import numpy as np
 import torch
 
-from op_cases import DT, INF, NAN, case, d, npt, of, rand, to
+from op_cases import DT, INF, NAN, case, d, exact, npt, of, rand, to
 
 
 def align_axis(low, high, size, bins, samples, half):
@@ -187,4 +187,20 @@ def peepholes():
                  coupled=coupled)
 
 
-GROUPS = (regions, peepholes)
+def pictures():
+    """Files without compression; other formats are tests/unit/test_image.c."""
+    def file(b):
+        return of("u8", list(b))
+
+    rgb = of("u8", [10, 20, 30, 255, 0, 7], 1, 2, 3)
+    data = b"P6 2 1 255 " + bytes([10, 20, 30, 255, 0, 7])
+    for order, y in (("rgb", rgb), ("bgr", rgb.flip(2)),
+                     ("gray", of("u8", [18, 77], 1, 2, 1))):
+        case("decode_image", [file(data)], y, order=order)
+    for bad in (b"", b"P", b"P6 2 1 255 ", b"BM", b"hello"):
+        case("decode_image", [file(bad)], of("u8", [], 0, 0, 3))
+    case("decode_image", [file(b"hello")], of("u8", [], 0, 0, 1), order="gray")
+    exact.add("decode_image")
+
+
+GROUPS = (regions, peepholes, pictures)

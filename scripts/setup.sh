@@ -8,7 +8,8 @@
 set -eu
 
 build="gcc make cmake ninja-build pkg-config libc6-dev libjansson-dev
-libpcre2-dev libsodium-dev libxxhash-dev libzstd-dev zlib1g-dev"
+libjpeg62-turbo-dev libopenjp2-7-dev libpcre2-dev libpng-dev libsodium-dev
+libtiff-dev libwebp-dev libxxhash-dev libzstd-dev zlib1g-dev"
 test="g++ binutils python3 clang libclang-rt-14-dev libcmocka-dev libzip-dev
 libonnx-dev libonnx-testdata libprotobuf-c-dev protobuf-c-compiler zstd"
 

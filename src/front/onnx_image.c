@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * onnx_image.c - lowerings of operators on images: regions (RoiAlign,
- * MaxRoiPool), Col2Im, AffineGrid, CenterCropPad. Sizes that are operands are
+ * onnx_image.c - lowerings of operators on images: ImageDecoder, regions
+ * (RoiAlign, MaxRoiPool), Col2Im, AffineGrid, CenterCropPad. Sizes that are operands are
  * read as dims, so they may come from the sizes of other inputs.
  */
 #include "front/onnx_lower.h"
@@ -35,6 +35,27 @@ static val iota(onnx_call *c, const dim *shape, uint32_t rank, uint32_t axis)
     node_dims(c->g, n, "shape", shape, rank);
     node_int(c->g, n, "axis", axis);
     return node_add(c->g, n);
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+hull_status onnx_image_decoder(onnx_call *c)
+{
+    static const char *const orders[][2] = {
+        {"RGB", "rgb"}, {"BGR", "bgr"}, {"Grayscale", "gray"}};
+    str order = onnx_str(c, "pixel_format", "RGB");
+    node *n = node_new(c->g, OP_decode_image);
+
+    node_input(c->g, n, c->in[0]);
+    for (size_t i = 0; i < COUNT_OF(orders); i++) {
+        if (!str_is(order, orders[i][0]))
+            continue;
+        node_str(c->g, n, "order", str_of(orders[i][1]));
+        c->out[0] = node_add(c->g, n);
+        return HULL_OK;
+    }
+    return fail(HULL_EFORMAT, "attribute 'pixel_format' is '%.*s', want RGB, "
+                "BGR or Grayscale", STR_ARG(order));
 }
 
 /* ---- regions ------------------------------------------------------------- */

@@ -90,7 +90,7 @@ onnx_lower_fn onnx_mel_weights;
 
 /* onnx_image.c */
 onnx_lower_fn onnx_roi_align, onnx_max_roi_pool, onnx_col2im;
-onnx_lower_fn onnx_affine_grid, onnx_center_crop_pad;
+onnx_lower_fn onnx_affine_grid, onnx_center_crop_pad, onnx_image_decoder;
 
 /* onnx_old.c: forms of the first opset */
 onnx_lower_fn onnx_reshape_old, onnx_pad_old, onnx_tile_old, onnx_concat_old;

@@ -330,6 +330,34 @@ static void test_max_unpool(void **state)
 
 /* ---- images -------------------------------------------------------------- */
 
+static void test_image_decoder(void **state)
+{
+    static const int64_t dims[1] = {-1};
+    buf a = new_buf();
+
+    (void)state;
+    maker m = model_of(20, dims, 1);
+    attr_int_put(&a, "to", 2);
+    put_node(&m.graph, "Cast", "x", "file", &a);
+    a = new_buf();
+    attr_text_put(&a, "pixel_format", "Grayscale");
+    put_node(&m.graph, "ImageDecoder", "file", "y", &a);
+    front_model *fm = must_import(&m);
+    const type *t = graph_type(fm->g, fm->g->body->results[0]);
+    assert_int_equal(t->dtype, HULL_U8);
+    assert_int_equal(t->rank, 3);
+    assert_int_equal(t->dims[2], 1);
+    front_free(fm);
+    m = model_of(20, dims, 1);
+    a = new_buf();
+    attr_text_put(&a, "pixel_format", "CMYK");
+    put_node(&m.graph, "ImageDecoder", "x", "y", &a);
+    must_refuse(&m, HULL_EFORMAT, "'pixel_format' is 'CMYK'");
+    m = model_of(20, dims, 1);
+    put_node(&m.graph, "ImageDecoder", "x", "y", NULL);
+    must_refuse(&m, HULL_ESHAPE, "a file of f32");
+}
+
 static maker roi_model(const char *op, const char *in, buf *attrs)
 {
     static const float where[5] = {0, 0, 0, 1, 1};
@@ -637,6 +665,7 @@ int main(void)
         cmocka_unit_test(test_first_opsets),
         cmocka_unit_test(test_lp_pools),
         cmocka_unit_test(test_max_unpool),
+        cmocka_unit_test(test_image_decoder),
         cmocka_unit_test(test_regions),
         cmocka_unit_test(test_col2im),
         cmocka_unit_test(test_affine_grid),
