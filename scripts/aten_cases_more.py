@@ -897,6 +897,18 @@ def by_item(op):
 for op in ("item", "_local_scalar_dense"):
     add(op, v(i64, 3).reshape([]), fn=by_item(op))
 
+for dt in (i64, u8, b8):  # of floats it is refused: NaNs
+    add("_unique2", t(dt, 8), post=lambda r: r[0])
+    add("_unique2", t(dt, 3, 4), True, True, True)
+    add("unique_dim", t(dt, 4, 1, lo=0, hi=2), 0, True, True, True)
+for dt in (f32, f64):
+    z = t(dt, 3, 4, 2)
+    add("conj_physical", z, post=real, fn=from_real("conj_physical"))
+    add("view_as_real_copy", z, fn=from_real("view_as_real_copy"))
+    add("view_as_complex_copy", z, post=real)
+    add("xlogy.Scalar_Self", 2.5, pos(dt, 3))
+    add("nll_loss2d", t(dt, 2, 5, 3, 2), index(5, 2, 3, 2))
+
 # ---- linear algebra, signal --------------------------------------------------
 
 for dt in (f32, f64):
