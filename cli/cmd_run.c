@@ -163,6 +163,9 @@ static hull_status check_input(const named_tensor *t,
         fits = info->shape[k] < 0 || info->shape[k] == t->shape[k];
     if (fits)
         return HULL_OK;
+    if (info->dtype == HULL_STRING)
+        return fail(HULL_EUNSUPPORTED, "input '%s' is %s, files of tensors "
+                    "hold numbers", info->name, info->type_text);
     buf_init(&b, 4096);
     print_type(&b, t->dtype, t->rank, t->shape);
     st = fail(HULL_ESHAPE, "input '%s' is %s, tensor '%s' of the file is %s",

@@ -74,6 +74,9 @@ hull_status tensor_file_add(tensor_file *f, named_tensor **out_item, str name,
     named_tensor t = { .dtype = dtype, .rank = rank };
 
     *out_item = NULL;
+    if (dtype == HULL_STRING)
+        return fail(HULL_EUNSUPPORTED, "'%.*s' holds strings, files of tensors "
+                    "hold numbers", STR_ARG(name));
     TRY(tensor_n_bytes(&t.n_bytes, dtype, rank, shape));
     if (t.n_bytes > SIZE_MAX - NPY_ALIGN)
         return fail_oom(SIZE_MAX);

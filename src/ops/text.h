@@ -25,7 +25,7 @@ hull_status text_lower(hull_string *out, arena *a, hull_string s) MUST_CHECK;
 /* ---- text_regex.c: the one file that knows PCRE2 ------------------------- */
 
 typedef struct regex regex;
-/* RE2's syntax without \C, \v, \z and octal escapes. HULL_EUNSUPPORTED when
+/* RE2's syntax without \C, \v and octal escapes. HULL_EUNSUPPORTED when
  * the build has no PCRE2 or RE2 has no such construct; HULL_EINVAL names the
  * place of a mistake. */
 hull_status regex_new(regex **out, str pattern) MUST_CHECK;

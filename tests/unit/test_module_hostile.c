@@ -210,6 +210,8 @@ static void test_wrong_facts(void **state)
     refused(p, n, "module", "\"shape\":[5,11]", "\"shape\":[5,-11]");
     refused(p, n, "module", "\"dtype\":\"f32\"", "\"dtype\":\"f16\"");
     refused(p, n, "module", "\"dtype\":\"f32\"", "\"dtype\":\"f33\"");
+    refused(p, n, "module", "\"dtype\":\"f32\"", "\"dtype\":\"string\"");
+    refused(p, n, "main", "f32[N,5]", "string[N,5]");
     refused(p, n, "module", "\"engine\":0", "\"engine\":9");
     refused(p, n, "module", "\"engine\":0", "\"engine\":1");
     refused(p, n, "module", "\"backend\":\"sim\"", "\"backend\":\"ref\"");
