@@ -308,7 +308,8 @@ HULL_API hull_status hull_session_new(hull_session **out, hull_module *m,
 /* Runs once. Inputs are read during the call. outputs[i].data NULL: the
  * session fills in data, shape and dtype, valid until its next run or free.
  * Otherwise the caller's shape and dtype must be those of the result, and it
- * is copied there; sequences and strings are only lent. Errors: HULL_EUNBOUND names the unbound weights,
+ * is copied there; sequences and strings are only lent. Errors:
+ * HULL_EUNBOUND names the unbound weights,
  * HULL_ESHAPE the input and the dim, HULL_ESTALE a file that changed. */
 HULL_API hull_status hull_session_run(hull_session *s,
                                       const hull_tensor *inputs,

@@ -136,7 +136,7 @@ hull_status front_floats(front *f, val v, double *out, uint32_t max,
  * *out_value and true, pinning it (clip bounds, pad values). */
 bool front_scalar(front *f, val v, double *out_value);
 
-/* ---- structure that a run decides (front_dynamic.c) ----------------------- */
+/* ---- structure that a run decides (front_dynamic.c) ---------------------- */
 
 /* Integer elements of v, rank 0 or 1 and of fixed length, as dims: those of
  * front_structure, and where they depend on data, new symbols that the run

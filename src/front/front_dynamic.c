@@ -481,7 +481,7 @@ hull_status front_reshape_to(front *f, val x, val sizes, bool zeros, val *out)
     zero = op_scalar_i64(g, HULL_I64, 0);
     n = (uint32_t)want;
     if (!zeros && n > 0) {
-        val own = filled(f, 0, n); /* the operand's sizes, as far as there are */
+        val own = filled(f, 0, n); /* the operand's sizes, as far as known */
         uint32_t common = rank < n ? rank : n;
 
         if (common > 0)

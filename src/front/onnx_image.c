@@ -2,8 +2,8 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * onnx_image.c - lowerings of operators on images: ImageDecoder, regions
- * (RoiAlign, MaxRoiPool), Col2Im, AffineGrid, CenterCropPad. Sizes that are operands are
- * read as dims, so they may come from the sizes of other inputs.
+ * (RoiAlign, MaxRoiPool), Col2Im, AffineGrid, CenterCropPad. Sizes that are
+ * operands are read as dims, so they may come from the sizes of other inputs.
  */
 #include "front/onnx_lower.h"
 

@@ -4,8 +4,8 @@
  * canon.c - canonical order and text. The order is a depth-first walk from the
  * results: a node comes after its operands in written order and after the
  * outer values that its bodies use, in the order in which the bodies, walked
- * first, meet them, and after the bind nodes whose symbols it mentions. The walk keeps its own stack within a region; recursion is
- * over bodies only.
+ * first, meet them, and after the bind nodes whose symbols it mentions. The
+ * walk keeps its own stack within a region; recursion is over bodies only.
  */
 #include "ir/ir_private.h"
 

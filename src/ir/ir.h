@@ -124,7 +124,7 @@ void dim_env_clear(dim_env *e);
 hull_status dim_eval(int64_t *out, const dim_env *e, dim d) MUST_CHECK;
 /* The same for attribute values (slice bounds, pads), which may be negative. */
 hull_status dim_eval_value(int64_t *out, const dim_env *e, dim d) MUST_CHECK;
-/* The symbol's value for what follows, whatever it was; its range is checked. */
+/* The symbol's value for what follows, whatever it was; checks its range. */
 hull_status dim_assign(dim_env *e, dim sym, int64_t v) MUST_CHECK;
 /* Requires dim d to be `size`: binds a free symbol (also inside a linear
  * expression of one free symbol, when the solution is an integer), checks
@@ -497,7 +497,7 @@ void binders_each(const binders *b, const graph *g, const node *n,
 bool node_is_dynamic(const graph *g, const node *n);
 bool graph_is_dynamic(const graph *g); /* a node or a parameter is */
 /* HULL_EUNSUPPORTED when a kernel would meet a size that no shape rule knows.
- * A frontend puts `shape`, `bind` and `reshape` behind what makes such values. */
+ * A frontend puts shape, bind and reshape behind what makes such values. */
 hull_status node_check_sizes(const graph *g, const node *n) MUST_CHECK;
 
 /* Finds or stores a large literal by its digest. */

@@ -2,9 +2,10 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * pooling.c - max_pool, max_pool_index, avg_pool, adaptive_avg_pool, and two of
- * them on images with channels last. Every axis gets a table of spans (the input range of each output place); one loop serves
- * all of them. A window never starts beyond the input and its left padding,
- * also when sizes are rounded up.
+ * them on images with channels last. Every axis gets a table of spans (the
+ * input range of each output place); one loop serves all of them. A window
+ * never starts beyond the input and its left padding, also when sizes are
+ * rounded up.
  */
 #include "ops/family.h"
 

@@ -68,7 +68,7 @@ val bn_shift(graph *g, const node *bn, val bias, val scale);
 /* [c] as [c, 1, ..] so that c is axis `axis` of a tensor of rank `rank`. */
 val bn_at_axis(graph *g, val v, uint32_t axis, uint32_t rank);
 
-/* ---- for a backend's lowering: ops of ops/packed.c ------------------------ */
+/* ---- for a backend's lowering: ops of ops/packed.c ----------------------- */
 
 /* Transposes sink towards the results and cancel (layout.c). */
 hull_status layout_sink(graph *g) MUST_CHECK;

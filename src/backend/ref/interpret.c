@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * interpret.c - runs a graph on host memory with the reference kernels, or those
- * that the device picks. A plan
- * fixes the concrete shape and the place of every value for one set of
- * parameter shapes; a run then walks the nodes in order. Bodies of If and Loop
- * are planned with their owner: their values live as long as it runs.
+ * interpret.c - runs a graph on host memory with the reference kernels, or
+ * those that the device picks. A plan fixes the concrete shape and the place of
+ * every value for one set of parameter shapes; a run then walks the nodes in
+ * order. Bodies of If and Loop are planned with their owner: their values live
+ * as long as it runs.
  */
 #include "backend/backend.h"
 #include "ops/op.h"
@@ -15,6 +15,7 @@
 
 struct host_program {
     const graph *g;
+    const device *d;   /* may be NULL */
     pool *pool;
     op_eval_fn **kernels; /* by a node's first result */
     val *root;         /* whose bytes a view of the top level shows; itself */
@@ -52,7 +53,7 @@ typedef struct frame {
     void *const *results;
     char *scratch;
     uint32_t depth;
-    random_state *random;
+    run_context rc;
 } frame;
 
 /* ---- load ---------------------------------------------------------------- */
@@ -63,6 +64,14 @@ op_eval_fn *node_kernel(const device *d, const graph *g, const node *n)
                                ? d->be->kernel(d, g, n) : NULL;
 
     return k != NULL ? k->run : op_get(n->op)->eval;
+}
+
+const char *node_kernel_name(const device *d, const graph *g, const node *n)
+{
+    const host_kernel *k = d != NULL && d->be->kernel != NULL
+                               ? d->be->kernel(d, g, n) : NULL;
+
+    return k != NULL ? k->name : "ref";
 }
 
 static void mark_body_reads(host_program *p, const device *d, const region *r,
@@ -147,12 +156,14 @@ hull_status host_program_load(host_program **out, const graph *g,
     if (p == NULL)
         return fail_oom(sizeof *p);
     p->g = g;
+    p->d = d;
     p->pool = d != NULL ? d->pool : NULL;
     p->kernels = mem_calloc(g->n_values, sizeof(*p->kernels));
     p->used = mem_calloc(g->n_values, sizeof *p->used);
     p->last = mem_calloc(g->n_values, sizeof *p->last);
     p->root = mem_calloc(g->n_values, sizeof *p->root);
-    if (p->root == NULL || p->used == NULL || p->last == NULL || p->kernels == NULL) {
+    if (p->root == NULL || p->used == NULL || p->last == NULL ||
+        p->kernels == NULL) {
         host_program_free(p);
         return fail_oom(g->n_values * sizeof *p->last);
     }
@@ -460,7 +471,9 @@ static hull_status run_node(frame *f, const node *n)
                    .run_body = run_body,
                    .user = f,
                    .pool = f->p->pool,
-                   .random = f->random};
+                   .random = f->rc.random};
+    op_eval_fn *kernel;
+    uint64_t begin;
 
     if (is_literal(n) || n->n_out == 0 || f->p->root[n->out[0]] != n->out[0])
         return HULL_OK;
@@ -470,7 +483,14 @@ static hull_status run_node(frame *f, const node *n)
         out[i] = value_tensor(f, n->out[i]);
     if (f->depth == 0)
         arena_reset(&f->pl->scratch);
-    return f->p->kernels[n->out[0]](&cx, n, in, out);
+    kernel = f->p->kernels[n->out[0]];
+    if (f->rc.profile == NULL)
+        return kernel(&cx, n, in, out);
+    begin = time_ns();
+    TRY(kernel(&cx, n, in, out));
+    f->rc.profile->note(f->rc.profile->user, f->p->d, f->p->g, n, in, out,
+                        begin, time_ns());
+    return HULL_OK;
 }
 
 static hull_status copy_tensor(const frame *f, const tensor *from, val to)
@@ -534,9 +554,10 @@ static void copy_results(const frame *f)
 
 hull_status host_program_run(const host_program *p, host_plan *pl,
                              void *const *params, void *const *results,
-                             void *scratch, random_state *random)
+                             void *scratch, const run_context *rc)
 {
-    frame f = {p, pl, params, results, scratch, 0, random};
+    frame f = {p, pl, params, results, scratch, 0,
+               rc != NULL ? *rc : (run_context){0}};
 
     for (const node *n = p->g->body->first; n != NULL; n = n->next)
         TRY(run_node(&f, n));
