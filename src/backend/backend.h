@@ -37,6 +37,17 @@ typedef struct shape {
     int64_t dims[HULL_MAX_RANK];
 } shape;
 
+/* Is told of every kernel that a run has called, on the running thread: the
+ * node, its operands and results, begin and end by time_ns. A node of a body
+ * comes before its owner, whose time holds its own. d may be NULL. */
+typedef void profile_fn(void *user, const device *d, const graph *g,
+                        const node *n, const tensor *in, const tensor *out,
+                        uint64_t begin, uint64_t end);
+typedef struct profiler {
+    profile_fn *note;
+    void *user;
+} profiler;
+
 /* A kernel for host memory, with the contract of op_info.eval. */
 typedef struct host_kernel {
     const char *name;
@@ -81,6 +92,9 @@ struct backend {
     /* What random nodes of the next runs draw from; outlives the stream. NULL
      * where why_not refuses them. */
     void (*stream_random)(stream *s, random_state *random);
+    /* Tells of the kernels of the next runs; NULL: no more. The pointer is NULL
+     * where kernels cannot be told apart. */
+    void (*stream_profile)(stream *s, const profiler *p);
     /* Queued. Host memory must stay as it is until stream_sync returns. */
     hull_status (*upload)(stream *s, place dst, const void *src);
     /* The same with bytes that `read` gives, in pieces of any size: straight
@@ -164,11 +178,18 @@ hull_status host_program_plan(host_plan **out, const host_program *p,
 void host_plan_free(host_plan *pl);
 /* The kernel that d picks for n, or the reference's. */
 op_eval_fn *node_kernel(const device *d, const graph *g, const node *n);
-/* One thread at a time per plan. Allocates nothing once it has run before.
- * random may be NULL: then random nodes are refused. */
+/* Its name; "ref" for the reference's. */
+const char *node_kernel_name(const device *d, const graph *g, const node *n);
+/* What a run is given besides memory; either may be NULL, and so may the
+ * whole. Without random, random nodes are refused. */
+typedef struct run_context {
+    random_state *random;
+    const profiler *profile;
+} run_context;
+/* One thread at a time per plan. Allocates nothing once it has run before. */
 hull_status host_program_run(const host_program *p, host_plan *pl,
                              void *const *params, void *const *results,
-                             void *scratch, random_state *random) MUST_CHECK;
+                             void *scratch, const run_context *rc) MUST_CHECK;
 
 /* ---- ref/dynamic.c: graphs whose sizes a run decides --------------------- */
 
@@ -185,6 +206,6 @@ void dynamic_program_free(dynamic_program *p);
  * for texts, which live in `texts`. HULL_ESHAPE names what does not fit. */
 hull_status dynamic_program_run(const dynamic_program *p, box *const *params,
                                 box **results, arena *texts,
-                                random_state *random) MUST_CHECK;
+                                const run_context *rc) MUST_CHECK;
 
 #endif

@@ -24,7 +24,7 @@ struct stream {
     device *d;
     void **params, **results; /* grown on demand, kept */
     size_t cap_params, cap_results;
-    random_state *random;
+    run_context rc;
 };
 
 struct program {
@@ -124,7 +124,12 @@ void host_stream_free(stream *s)
 
 void host_stream_random(stream *s, random_state *random)
 {
-    s->random = random;
+    s->rc.random = random;
+}
+
+void host_stream_profile(stream *s, const profiler *p)
+{
+    s->rc.profile = p;
 }
 
 hull_status host_upload(stream *s, place dst, const void *src)
@@ -232,7 +237,7 @@ hull_status host_run(stream *s, const program *p,
     for (uint32_t i = 0; i < p->n_results; i++)
         s->results[i] = place_memory(results[i]);
     return host_program_run(p->host, pl->host, s->params, s->results,
-                            place_memory(scratch), s->random);
+                            place_memory(scratch), &s->rc);
 }
 
 static hull_status wrap_place(box **out, const program *p, uint32_t i,
@@ -266,7 +271,7 @@ hull_status host_run_boxes(stream *s, const program *p,
         else
             TRY_OUT(wrap_place(&all[i], p, i, &shapes[i], params[i]));
     }
-    st = dynamic_program_run(p->dynamic, all, results, texts, s->random);
+    st = dynamic_program_run(p->dynamic, all, results, texts, &s->rc);
 out:
     for (uint32_t i = 0; i < p->n_params; i++)
         box_unref(all[i]);

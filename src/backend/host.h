@@ -17,6 +17,7 @@ void host_buffer_free(device_buffer *b);
 hull_status host_stream_new(stream **out, device *d);
 void host_stream_free(stream *s);
 void host_stream_random(stream *s, random_state *random);
+void host_stream_profile(stream *s, const profiler *p);
 hull_status host_upload(stream *s, place dst, const void *src);
 hull_status host_upload_from(stream *s, place dst, upload_reader *read,
                              void *user);
@@ -38,7 +39,8 @@ hull_status host_run_boxes(stream *s, const program *p, const shape *shapes,
     .reads_host = true, .buffer_new = host_buffer_new,                     \
     .buffer_wrap = host_buffer_wrap, .buffer_free = host_buffer_free,      \
     .stream_new = host_stream_new, .stream_free = host_stream_free,        \
-    .stream_random = host_stream_random, .upload = host_upload,            \
+    .stream_random = host_stream_random,                                   \
+    .stream_profile = host_stream_profile, .upload = host_upload,          \
     .upload_from = host_upload_from, .download = host_download,            \
     .stream_sync = host_stream_sync, .program_load = host_load,            \
     .program_free = host_unload, .program_plan = host_plan_shapes,         \

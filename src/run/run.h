@@ -163,6 +163,9 @@ hull_status session_new(session **out, module *m, const options *o)
 hull_status session_run(session *s, const hull_tensor *inputs,
                         size_t n_inputs, hull_tensor *outputs,
                         size_t n_outputs) MUST_CHECK;
+/* p is told of the kernels of later runs; it must outlive them. NULL: no more.
+ * Costs nothing while it is NULL. */
+void session_profile(session *s, const profiler *p);
 uint64_t session_version(const session *s);
 hull_status session_reset(session *s) MUST_CHECK;
 void session_free(session *s);

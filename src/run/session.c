@@ -220,6 +220,16 @@ out:
     return st;
 }
 
+void session_profile(session *s, const profiler *p)
+{
+    for (uint32_t i = 0; i < s->m->devices.n; i++) {
+        const backend *be = s->m->devices.d[i]->be;
+
+        if (be->stream_profile != NULL)
+            be->stream_profile(s->streams[i], p);
+    }
+}
+
 static void layout_free(const session *s, layout *l)
 {
     if (l == NULL)

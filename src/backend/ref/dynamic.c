@@ -31,7 +31,7 @@ typedef struct frame {
     dim_env env;
     arena scratch;
     arena *texts;
-    random_state *random;
+    run_context rc;
     box **boxes;       /* per value */
 } frame;
 
@@ -269,6 +269,8 @@ static hull_status run_tensors(frame *f, const node *n, eval_ctx *cx)
 {
     tensor *in = arena_array(&f->scratch, n->n_in + 1u, sizeof *in);
     tensor *out = arena_array(&f->scratch, n->n_out + 1u, sizeof *out);
+    op_eval_fn *kernel;
+    uint64_t begin;
 
     if (in == NULL || out == NULL)
         return fail_oom(n->n_in * sizeof *in);
@@ -285,7 +287,13 @@ static hull_status run_tensors(frame *f, const node *n, eval_ctx *cx)
         set_box(f, n->out[i], b);
         out[i] = b->t;
     }
-    return node_kernel(f->p->d, f->g, n)(cx, n, in, out);
+    kernel = node_kernel(f->p->d, f->g, n);
+    begin = time_ns();
+    TRY(kernel(cx, n, in, out));
+    if (f->rc.profile != NULL)
+        f->rc.profile->note(f->rc.profile->user, f->p->d, f->g, n, in, out,
+                            begin, time_ns());
+    return HULL_OK;
 }
 
 static hull_status run_boxes(frame *f, const node *n, eval_ctx *cx)
@@ -442,7 +450,7 @@ out:
 static hull_status run_node(frame *f, const node *n, uint32_t depth)
 {
     eval_ctx cx = {.env = &f->env, .scratch = &f->scratch, .texts = f->texts,
-                   .random = f->random,
+                   .random = f->rc.random,
                    .pool = f->p->d != NULL ? f->p->d->pool : NULL};
 
     TRY(check_operands(f, n));
@@ -532,10 +540,11 @@ static hull_status give_results(frame *f, box **results)
 
 hull_status dynamic_program_run(const dynamic_program *p, box *const *params,
                                 box **results, arena *texts,
-                                random_state *random)
+                                const run_context *rc)
 {
     const graph *g = p->g;
-    frame f = {.p = p, .g = g, .texts = texts, .random = random};
+    frame f = {.p = p, .g = g, .texts = texts,
+               .rc = rc != NULL ? *rc : (run_context){0}};
     hull_status st = HULL_OK;
 
     for (uint32_t i = 0; i < g->body->n_results; i++)
