@@ -3,13 +3,29 @@
  *
  * attention.c - scaled dot product attention: softmax(q k^T scale + mask) v in
  * double. Keys and values may have fewer heads than queries (axis -3), each
- * shared by a run of queries' heads, and their batch dims may be 1. A row whose
- * keys are all masked gives zeros.
+ * shared by a run of queries' heads, and their batch dims may be 1. Keys that a
+ * bool mask leaves out have the score `fill`. `rows`:
+ *   zero     a row whose scores are all -inf gives zeros, and values of keys
+ *            with the score -inf are not looked at
+ *   softmax  as softmax and matmul: such a row is NaN, 0 times inf is NaN
+ *   safe     as that, with weights 0 in place of NaN
  */
 #include "ops/data.h"
+#include "ops/family.h"
 
 #include <inttypes.h>
 #include <math.h>
+
+attention_rows attention_rows_of(const node *n)
+{
+    static const char *const names[ATTENTION_RULES] = { "zero", "softmax",
+                                                        "safe" };
+    int i = 0;
+
+    while (i < ATTENTION_RULES && !str_is(attr_str(n, "rows"), names[i]))
+        i++;
+    return (attention_rows)i;
+}
 
 /* Heads of k or v against heads of q: a divisor. */
 static hull_status heads_infer(graph *g, const node *n, uint32_t i, dim q,
@@ -94,6 +110,9 @@ hull_status attention_infer(graph *g, node *n)
                    k->dims[q->rank - 2], v->dims[q->rank - 2]));
     if (node_has(n, 3))
         TRY(mask_infer(g, n, q, same));
+    if (attention_rows_of(n) == ATTENTION_RULES)
+        return fail(HULL_EINVAL, "%s: rows '%.*s' is not known",
+                    node_what(n, what), STR_ARG(attr_str(n, "rows")));
     for (uint32_t i = 0; i + 1 < q->rank; i++)
         dims[i] = q->dims[i];
     dims[q->rank - 1] = v->dims[q->rank - 1];
@@ -104,8 +123,9 @@ typedef struct attention {
     const tensor *q, *k, *v, *mask;
     tensor *out;
     int64_t l, s, d, e;
-    double scale;
+    double scale, fill;
     bool causal;
+    attention_rows rows;
     int64_t mask_strides[HULL_MAX_RANK];
     double *p; /* s scores, then weights */
     double *sum; /* e sums */
@@ -137,13 +157,10 @@ static double row_scores(attention *a, int64_t row, int64_t keys, int64_t i,
     for (int64_t j = 0; j < a->s; j++) {
         int64_t at = mask_at + i * a->mask_strides[rank - 2] +
                      j * a->mask_strides[rank - 1];
-        bool keep = !a->causal || j <= i;
         double dot = 0.0;
 
-        if (keep && a->mask != NULL && a->mask->dtype == HULL_BOOL)
-            keep = load_i64(HULL_BOOL, a->mask->data, (uint64_t)at) != 0;
         a->p[j] = -INFINITY;
-        if (!keep)
+        if (a->causal && j > i)
             continue;
         for (int64_t c = 0; c < a->d; c++)
             dot += load_f64(a->q->dtype, a->q->data,
@@ -151,6 +168,9 @@ static double row_scores(attention *a, int64_t row, int64_t keys, int64_t i,
                    load_f64(a->k->dtype, a->k->data,
                             (uint64_t)((keys * a->s + j) * a->d + c));
         dot *= a->scale;
+        if (a->mask != NULL && a->mask->dtype == HULL_BOOL &&
+            load_i64(HULL_BOOL, a->mask->data, (uint64_t)at) == 0)
+            dot = a->fill;
         if (a->mask != NULL && a->mask->dtype != HULL_BOOL)
             dot += load_f64(a->mask->dtype, a->mask->data, (uint64_t)at);
         a->p[j] = dot;
@@ -164,15 +184,20 @@ static double row_scores(attention *a, int64_t row, int64_t keys, int64_t i,
 
 static void row_out(attention *a, int64_t row, int64_t values, double top)
 {
+    bool zero = a->rows == ATTENTION_ZERO;
     double total = 0.0;
 
+    for (int64_t j = 0; j < a->s; j++) {
+        if (!isnan(top)) /* else the scores behind NaN are not there */
+            a->p[j] = top == -INFINITY && zero ? 0.0 : exp(a->p[j] - top);
+        total += isnan(top) ? top : a->p[j];
+    }
     for (int64_t c = 0; c < a->e; c++)
-        a->sum[c] = isnan(top) ? (double)NAN : 0.0;
-    for (int64_t j = 0; j < a->s && !isnan(top) && top != -INFINITY; j++) {
-        double w = exp(a->p[j] - top);
+        a->sum[c] = isnan(total) && a->rows != ATTENTION_SAFE ? total : 0.0;
+    for (int64_t j = 0; j < a->s; j++) {
+        double w = isnan(total) ? 0.0 : a->p[j];
 
-        total += w;
-        if (a->p[j] == -INFINITY)
+        if ((zero && w == 0.0) || (isnan(total) && a->rows != ATTENTION_SAFE))
             continue;
         for (int64_t c = 0; c < a->e; c++)
             a->sum[c] += w * load_f64(a->v->dtype, a->v->data,
@@ -181,30 +206,33 @@ static void row_out(attention *a, int64_t row, int64_t values, double top)
     }
     for (int64_t c = 0; c < a->e; c++)
         store_f64(a->out->dtype, a->out->data, (uint64_t)(row * a->e + c),
-                  total > 0.0 || isnan(total) ? a->sum[c] / total : a->sum[c]);
+                  total > 0.0 ? a->sum[c] / total : a->sum[c]);
 }
 
 /* The shapes that the loops rely on. */
-static hull_status check_shapes(const node *n, const attention *a)
+hull_status attention_check(const node *n, const tensor *in,
+                            const tensor *out)
 {
-    const tensor *q = a->q;
+    const tensor *q = &in[0], *mask = node_has(n, 3) ? &in[3] : NULL;
+    int64_t s = in[1].shape[q->rank - 2], d = q->shape[q->rank - 1];
+    int64_t e = in[2].shape[q->rank - 1];
     int64_t shape[HULL_MAX_RANK];
     char what[128];
 
     for (uint32_t i = 0; i < q->rank; i++)
         shape[i] = q->shape[i];
-    shape[q->rank - 1] = a->e;
-    TRY(data_want_shape(n, a->out, shape, q->rank));
+    shape[q->rank - 1] = e;
+    TRY(data_want_shape(n, out, shape, q->rank));
     for (int t = 0; t < 2; t++) {
-        const tensor *x = t == 0 ? a->k : a->v;
+        const tensor *x = &in[1 + t];
 
         for (uint32_t i = 0; i < q->rank; i++) {
             bool head = i + 3 == q->rank && x->shape[i] > 0 &&
                         q->shape[i] % x->shape[i] == 0;
             int64_t want = i + 2 < q->rank   ? q->shape[i]
-                           : i + 2 == q->rank ? a->s
-                           : t == 0           ? a->d
-                                              : a->e;
+                           : i + 2 == q->rank ? s
+                           : t == 0           ? d
+                                              : e;
 
             if (x->shape[i] != want && !head &&
                 !(i + 2 < q->rank && x->shape[i] == 1))
@@ -214,9 +242,9 @@ static hull_status check_shapes(const node *n, const attention *a)
                             node_what(n, what), i, t + 1, x->shape[i], want);
         }
     }
-    shape[q->rank - 1] = a->s;
-    for (uint32_t i = 1; a->mask != NULL && i <= a->mask->rank; i++) {
-        int64_t have = a->mask->shape[a->mask->rank - i];
+    shape[q->rank - 1] = s;
+    for (uint32_t i = 1; mask != NULL && i <= mask->rank; i++) {
+        int64_t have = mask->shape[mask->rank - i];
 
         if (have != 1 && have != shape[q->rank - i])
             return fail(HULL_ESHAPE,
@@ -236,10 +264,12 @@ hull_status attention_eval(eval_ctx *cx, const node *n, const tensor *in,
                     .l = q->shape[rank - 2], .d = q->shape[rank - 1],
                     .s = in[1].shape[rank - 2], .e = in[2].shape[rank - 1],
                     .scale = attr_float(n, "scale"),
+                    .fill = attr_float(n, "fill"),
+                    .rows = attention_rows_of(n),
                     .causal = attr_bool(n, "causal") };
     int64_t index[HULL_MAX_RANK] = { 0 }, shape[HULL_MAX_RANK], matrix = 0;
 
-    TRY(check_shapes(n, &a));
+    TRY(attention_check(n, in, out));
     if (tensor_numel(out) == 0)
         return HULL_OK;
     if (a.scale == 0.0)

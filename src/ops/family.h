@@ -66,6 +66,30 @@ typedef enum packed_act {
 } packed_act;
 packed_act packed_act_of(const node *n); /* PACKED_ACTS: no such act */
 
+/* Rows of sdpa whose scores are all -inf, or NaN: attention.c. */
+typedef enum attention_rows {
+    ATTENTION_ZERO, ATTENTION_SOFTMAX, ATTENTION_SAFE, ATTENTION_RULES
+} attention_rows;
+attention_rows attention_rows_of(const node *n); /* ATTENTION_RULES: unknown */
+/* HULL_ESHAPE when the operands of a run do not fit each other. */
+hull_status attention_check(const node *n, const tensor *in, const tensor *out)
+    MUST_CHECK;
+
+/* A matmul for one run: out[batch] = a[batch] b[batch] + bias. Strides of the
+ * batch axes are in elements (0 where the operand is repeated). */
+typedef struct product_plan {
+    int64_t m, k, n;
+    bool trans_a, trans_b;   /* a is [k, m], b is [n, k] */
+    uint32_t batch_rank;
+    int64_t batch[HULL_MAX_RANK], stride_a[HULL_MAX_RANK],
+        stride_b[HULL_MAX_RANK], stride_bias[HULL_MAX_RANK];
+    const tensor *bias;      /* NULL: none */
+    int64_t bias_m, bias_n;  /* steps along m and n */
+} product_plan;
+/* HULL_ESHAPE when the operands of a run do not fit each other. */
+hull_status product_plan_get(product_plan *out, const node *n, const tensor *in,
+                             const tensor *result) MUST_CHECK;
+
 /* numel = outer * len * inner. */
 typedef struct split {
     int64_t outer, len, inner;

@@ -124,15 +124,12 @@ static void row_u64(uint64_t *restrict acc, const uint64_t *restrict a,
     }
 }
 
-/* Bias element strides along the result's m and n axes and its offset. */
-typedef struct bias_view {
-    const tensor *t; /* NULL: none */
-    int64_t at, step_m, step_n;
-} bias_view;
-
-static void product(const sizes s, const void *a, const void *b, void *acc,
-                    const bias_view *bias, tensor *out, int64_t at)
+/* bias_at: where the bias of this product begins. */
+static void product(const product_plan *p, const void *a, const void *b,
+                    void *acc, int64_t bias_at, tensor *out, int64_t at)
 {
+    const sizes s = {p->m, p->k, p->n};
+    const tensor *bias = p->bias;
     bool is_float = dtype_is_float(out->dtype);
 
     for (int64_t i = 0; i < s.m; i++) {
@@ -145,39 +142,29 @@ static void product(const sizes s, const void *a, const void *b, void *acc,
             row_u64(acc, (const uint64_t *)a + i * s.k, b, s);
         for (int64_t j = 0; j < s.n; j++) {
             uint64_t to = (uint64_t)(at + i * s.n + j);
-            uint64_t from = (uint64_t)(bias->at + i * bias->step_m +
-                                       j * bias->step_n);
+            uint64_t from = (uint64_t)(bias_at + i * p->bias_m +
+                                       j * p->bias_n);
 
             if (is_float)
                 store_f64(out->dtype, out->data, to,
-                          f[j] + (bias->t ? load_f64(bias->t->dtype,
-                                                     bias->t->data, from)
-                                          : 0));
+                          f[j] + (bias != NULL ? load_f64(bias->dtype,
+                                                          bias->data, from)
+                                               : 0));
             else
                 store_i64(out->dtype, out->data, to,
                           (int64_t)((uint64_t)u[j] +
-                                    (uint64_t)(bias->t
-                                                   ? load_i64(bias->t->dtype,
-                                                              bias->t->data,
-                                                              from)
+                                    (uint64_t)(bias != NULL
+                                                   ? load_i64(bias->dtype,
+                                                              bias->data, from)
                                                    : 0)));
         }
     }
 }
 
-/* Everything a loop over the batch needs; strides in elements. */
-typedef struct plan {
-    transposed tr;
-    sizes s;
-    uint32_t batch_rank;
-    int64_t batch[HULL_MAX_RANK], stride_a[HULL_MAX_RANK],
-        stride_b[HULL_MAX_RANK], stride_bias[HULL_MAX_RANK];
-    bias_view bias;
-} plan;
-
 /* Strides of a tensor's leading axes over the batch. */
 static hull_status batch_strides(int64_t *out, const node *n, const tensor *t,
-                                 uint32_t matrix_rank, const plan *p)
+                                 uint32_t matrix_rank,
+                                 const product_plan *p)
 {
     tensor lead = *t;
     int64_t matrix = 1;
@@ -200,9 +187,9 @@ static hull_status batch_strides(int64_t *out, const node *n, const tensor *t,
     return HULL_OK;
 }
 
-static hull_status plan_bias(plan *p, const node *n, const tensor *bias,
-                             const tensor *a, const tensor *b,
-                             const tensor *out)
+static hull_status plan_bias(product_plan *p, const node *n,
+                             const tensor *bias, const tensor *a,
+                             const tensor *b, const tensor *out)
 {
     int64_t strides[HULL_MAX_RANK];
     uint32_t at = out->rank;
@@ -210,33 +197,34 @@ static hull_status plan_bias(plan *p, const node *n, const tensor *bias,
 
     TRY(walk_begin(&fits, n, bias, 1, out));
     tensor_broadcast_strides(bias, out->shape, out->rank, strides);
-    p->bias.t = bias;
+    p->bias = bias;
     if (b->rank >= 2)
-        p->bias.step_n = strides[--at];
+        p->bias_n = strides[--at];
     if (a->rank >= 2)
-        p->bias.step_m = strides[--at];
+        p->bias_m = strides[--at];
     for (uint32_t i = 0; i < p->batch_rank; i++)
         p->stride_bias[i] = strides[i];
     return HULL_OK;
 }
 
-static hull_status make_plan(plan *p, const node *n, const tensor *in,
+hull_status product_plan_get(product_plan *p, const node *n, const tensor *in,
                              const tensor *out)
 {
     const tensor *a = &in[0], *b = &in[1];
+    transposed tr = flags_of(n, a->rank, b->rank);
     int64_t kb = 0;
     char what[128];
 
-    *p = (plan){.tr = flags_of(n, a->rank, b->rank), .s = {1, 1, 1}};
-    p->s.k = a->shape[p->tr.a ? a->rank - 2 : a->rank - 1];
-    kb = b->shape[b->rank == 1 ? 0 : p->tr.b ? b->rank - 1 : b->rank - 2];
-    if (p->s.k != kb)
+    *p = (product_plan){.trans_a = tr.a, .trans_b = tr.b, .m = 1, .n = 1};
+    p->k = a->shape[p->trans_a ? a->rank - 2 : a->rank - 1];
+    kb = b->shape[b->rank == 1 ? 0 : p->trans_b ? b->rank - 1 : b->rank - 2];
+    if (p->k != kb)
         return fail(HULL_ESHAPE, "%s: inner sizes %" PRId64 " and %" PRId64
-                    " differ", node_what(n, what), p->s.k, kb);
+                    " differ", node_what(n, what), p->k, kb);
     if (a->rank >= 2)
-        p->s.m = a->shape[p->tr.a ? a->rank - 1 : a->rank - 2];
+        p->m = a->shape[p->trans_a ? a->rank - 1 : a->rank - 2];
     if (b->rank >= 2)
-        p->s.n = b->shape[p->tr.b ? b->rank - 2 : b->rank - 1];
+        p->n = b->shape[p->trans_b ? b->rank - 2 : b->rank - 1];
     p->batch_rank = out->rank - (a->rank >= 2) - (b->rank >= 2);
     for (uint32_t i = 0; i < p->batch_rank; i++)
         p->batch[i] = out->shape[i];
@@ -252,29 +240,28 @@ hull_status matmul_eval(eval_ctx *cx, const node *n, const tensor *in,
 {
     int64_t index[HULL_MAX_RANK] = {0}, at = 0, b_now = -1;
     double *a = NULL, *b = NULL, *acc = NULL;
-    plan p;
+    product_plan p;
 
-    TRY(make_plan(&p, n, in, out));
+    TRY(product_plan_get(&p, n, in, out));
     if (tensor_numel(out) == 0)
         return HULL_OK;
-    TRY(eval_scratch(&a, cx, p.s.m * p.s.k));
-    TRY(eval_scratch(&b, cx, p.s.k * p.s.n));
-    TRY(eval_scratch(&acc, cx, p.s.n));
+    TRY(eval_scratch(&a, cx, p.m * p.k));
+    TRY(eval_scratch(&b, cx, p.k * p.n));
+    TRY(eval_scratch(&acc, cx, p.n));
     do {
-        int64_t at_a = 0, at_b = 0;
+        int64_t at_a = 0, at_b = 0, at_bias = 0;
 
-        p.bias.at = 0;
         for (uint32_t i = 0; i < p.batch_rank; i++) {
             at_a += index[i] * p.stride_a[i];
             at_b += index[i] * p.stride_b[i];
-            p.bias.at += index[i] * p.stride_bias[i];
+            at_bias += index[i] * p.stride_bias[i];
         }
-        pack(a, &in[0], at_a, p.s.m, p.s.k, p.tr.a);
+        pack(a, &in[0], at_a, p.m, p.k, p.trans_a);
         if (at_b != b_now)
-            pack(b, &in[1], at_b, p.s.k, p.s.n, p.tr.b);
+            pack(b, &in[1], at_b, p.k, p.n, p.trans_b);
         b_now = at_b;
-        product(p.s, a, b, acc, &p.bias, out, at);
-        at += p.s.m * p.s.n;
+        product(&p, a, b, acc, at_bias, out, at);
+        at += p.m * p.n;
     } while (index_next(index, p.batch, p.batch_rank));
     return HULL_OK;
 }
