@@ -53,7 +53,7 @@ hull_status source_infer(graph *g, node *n)
     default:
         if (graph_type(g, n->out[0])->kind != TYPE_TENSOR ||
             graph_type(g, n->out[0])->dtype == HULL_STRING)
-            return fail(HULL_ESHAPE, "%s declares no tensor of numbers",
+            return fail(HULL_ESHAPE, "%s: its type is no tensor of numbers",
                         node_what(n, what));
         return HULL_OK;
     }
