@@ -167,9 +167,12 @@ HULL_API hull_status hull_options_describe(size_t i, hull_option_info *out)
 
 typedef struct hull_weights hull_weights;
 
-/* Opens a checkpoint, told by content: .safetensors, a sharded index.json, a
- * .pt/.pth zip checkpoint, or the weights inside a .onnx or .pt2 file. Reads
- * headers only. hull_weights_unref() it. */
+/* Opens a checkpoint, told by content: .safetensors, a sharded index.json (of
+ * .safetensors or .bin files), a .pt/.pth/.bin checkpoint (zip or legacy), or
+ * the weights inside a .onnx or .pt2 file. Reads headers only. A file of nested
+ * dictionaries with more than one that holds tensors stays open with all of
+ * them under their paths; the option checkpoint_key of the call that takes the
+ * weights chooses. hull_weights_unref() it. */
 HULL_API hull_status hull_weights_open(hull_weights **out, const char *path)
     HULL_MUST_CHECK;
 /* Empty index for tensors in the caller's memory. */
@@ -288,7 +291,8 @@ HULL_API hull_status hull_refit(hull_module *m, hull_weights *w,
                                 const hull_options *options,
                                 hull_refit_report *report) HULL_MUST_CHECK;
 /* The same from a model file ("regular" refit): imported again, its canonical
- * text must equal the module's, weights bind by position. */
+ * text must equal the module's, weights bind by position. hull_refit takes the
+ * weights inside a model file by their names instead. */
 HULL_API hull_status hull_refit_model(hull_module *m, const char *path,
                                       const hull_options *options,
                                       hull_refit_report *report)

@@ -270,7 +270,7 @@ static hull_status split_graph(buf *out, graph *g, const graph *before)
     TRY_OUT(ir_new(&keys));
     key = graph_copy(keys, before, before->name);
     TRY_OUT(ir_status(keys));
-    TRY_OUT(split(&two, g, key));
+    TRY_OUT(split_programs(&two, g, key));
     buf_printf(out, "// %.*s\n", STR_ARG(before->name));
     ir_print(out, two);
 out:

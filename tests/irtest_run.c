@@ -449,7 +449,7 @@ static hull_status run_on(trial *c, device *d, str passes, tensors *out)
     graph_settle(g);
     graph_remove_dead(g);
     TRY_OUT(ir_verify(m));
-    TRY_OUT(split(&two, g, k));
+    TRY_OUT(split_programs(&two, g, k));
     TRY_OUT(run_split(c, d, two, out));
 out:
     ir_free(m);

@@ -142,7 +142,7 @@ hull_status engine_build(engine **out, graph *key, const cache_key *k,
     TRY_OUT(ir_status(work));
     TRY_OUT(lower(g, d, o));
     TRY_OUT(engine_new(&e));
-    TRY_OUT(split(&e->m, g, key));
+    TRY_OUT(split_programs(&e->m, g, key));
     e->prepare = ir_find(e->m, str_of("prepare"));
     e->main = ir_find(e->m, str_of("main"));
     TRY_OUT(keep_preimage(e, k->preimage.p, k->preimage.n));

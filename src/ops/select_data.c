@@ -394,18 +394,19 @@ static hull_status nms_open(suppression *s, eval_ctx *cx, const node *n)
 static hull_status nms_eval(eval_ctx *cx, const node *n)
 {
     suppression s;
-    int64_t batches, classes, *found, *counts, shape[2] = {0, 3}, *out;
+    int64_t classes, lists, room, *found, *counts, shape[2] = {0, 3}, *out;
 
     TRY(nms_open(&s, cx, n));
-    batches = s.scores->shape[0];
     classes = s.scores->shape[1];
-    found = arena_array(cx->scratch, (size_t)s.most * (size_t)batches *
-                        (size_t)classes + 1, sizeof *found);
-    counts = arena_array(cx->scratch, (size_t)batches * (size_t)classes + 1,
-                         sizeof *counts);
+    /* Sizes are not bounded by memory where another one is 0. */
+    if (!mul_i64(&lists, s.scores->shape[0], classes) ||
+        !mul_i64(&room, lists, s.most) || s.boxes->shape[1] == 0)
+        lists = room = 0;
+    found = arena_array(cx->scratch, (size_t)room + 1, sizeof *found);
+    counts = arena_array(cx->scratch, (size_t)lists + 1, sizeof *counts);
     if (found == NULL || counts == NULL)
-        return fail_oom((size_t)batches * (size_t)classes);
-    for (int64_t i = 0; i < batches * classes; i++) {
+        return fail_oom((size_t)room * sizeof *found);
+    for (int64_t i = 0; i < lists; i++) {
         counts[i] = suppress(&s, i / classes, i % classes, found + i * s.most);
         shape[0] += counts[i];
     }
@@ -413,7 +414,7 @@ static hull_status nms_eval(eval_ctx *cx, const node *n)
     if (cx->made[0] == NULL)
         return HULL_ENOMEM;
     out = i64_of(cx->made[0]);
-    for (int64_t i = 0; i < batches * classes; i++)
+    for (int64_t i = 0; i < lists; i++)
         for (int64_t k = 0; k < counts[i]; k++) {
             *out++ = i / classes;
             *out++ = i % classes;

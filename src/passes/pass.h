@@ -57,6 +57,8 @@ bool node_has_symbols(const graph *g, const node *n);
 bool node_grows(const graph *g, const node *n);
 /* v is a const node's result: its literal, else NULL. */
 const literal *value_literal(const graph *g, val v);
+/* A new node with n's op, label and attributes, for node_add. */
+node *node_again(graph *g, const node *n, const val *in, uint32_t n_in);
 
 /* ---- fuse_bn.c: shared with decompose.c ---------------------------------- */
 
@@ -83,6 +85,6 @@ hull_status fuse_epilogue(graph *g) MUST_CHECK;
  *   prepare  holes -> slots
  *   main     the block's parameters, then the slots -> the block's results
  * Names are gone. g is put in canonical order and keeps its meaning. */
-hull_status split(ir **out, graph *g, graph *key) MUST_CHECK;
+hull_status split_programs(ir **out, graph *g, graph *key) MUST_CHECK;
 
 #endif

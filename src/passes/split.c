@@ -184,7 +184,7 @@ static void drop_names(ir *m)
     }
 }
 
-hull_status split(ir **out, graph *g, graph *key)
+hull_status split_programs(ir **out, graph *g, graph *key)
 {
     hull_status st = HULL_OK;
     splitter s = {0};

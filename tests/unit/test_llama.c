@@ -4,7 +4,7 @@
  * test_llama.c - an architecture of seven billion parameters: a decoder of 32
  * layers as an exporter writes it, some 2,000 nodes, its weights in a sparse
  * file beside it and in a sparse checkpoint. Compiling takes seconds and less
- * than 200 MB, since nobody reads a weight, and equal layers share engines.
+ * than 200 MB, since nobody reads a weight.
  */
 #include "guard.h"
 
