@@ -66,7 +66,7 @@ static hull_status split_graph(buf *out, graph *g, const graph *before)
     key = graph_copy(keys, before, before->name);
     TRY_OUT(ir_status(keys));
     graph_canonical_order(key);
-    TRY_OUT(split(&two, g, key));
+    TRY_OUT(split_programs(&two, g, key));
     ir_print(out, two);
 out:
     ir_free(keys);
