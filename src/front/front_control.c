@@ -8,7 +8,7 @@
  * from a first lowering of the step whose nodes nobody reads. Where a loop changes
  * the type of what it carries, its body is lowered again with a wider one.
  */
-#include "front/front.h"
+#include "front/front_private.h"
 
 #include <inttypes.h>
 
@@ -144,6 +144,10 @@ hull_status lower_if(front *f, val cond, lower_body *yes, lower_body *no,
     return add_control(f, n, n_out, out);
 }
 
+/* Lowerings of loop bodies in one import: those of inner loops are done again
+ * with each of the outer one. */
+#define LOOP_BODIES_MAX 20000
+
 /* ---- loops --------------------------------------------------------------- */
 
 /* One loop while it is built: types of the carried values so far. */
@@ -235,6 +239,9 @@ hull_status lower_loop(front *f, val trips, val cond, const val *carried,
     trips = rank0(f, trips);
     cond = rank0(f, cond);
     while (changed) { /* each round widens a type, and that ends */
+        if (++f->priv->n_bodies > LOOP_BODIES_MAX)
+            return fail(HULL_EUNSUPPORTED, "loops are nested too deep to find "
+                        "the types of what they carry");
         loop = node_new(f->g, OP_loop);
         node_input(f->g, loop, trips);
         node_input(f->g, loop, cond);

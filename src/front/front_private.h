@@ -48,6 +48,7 @@ typedef struct front_private {
     size_t cap_stack;
     val *bound;                  /* by value: the bind node's result, or 0 */
     size_t cap_bound;
+    uint32_t n_bodies;           /* of loops, every lowering counted */
 } front_private;
 
 front_entry *front_find(front *f, str name); /* NULL when never mentioned */

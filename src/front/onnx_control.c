@@ -258,6 +258,15 @@ static val buffer_of(onnx_call *c, const type *t, dim trips, dim limit)
     return op_expand(c->g, zero, d, t->rank + 1);
 }
 
+/* Whether the trip count may be known at import; if not, no body is lowered in
+ * vain. */
+static bool may_be_known(onnx_call *c, val trips)
+{
+    const node *def = graph_def(c->g, trips);
+
+    return graph_value(c->g, trips)->known || (def && def->op == OP_weight);
+}
+
 /* Buffers for what is collected, when the number of iterations is known and no
  * size changes; else out[] is left 0. */
 static hull_status try_buffers(looping *l, val given, val *out)
@@ -268,7 +277,7 @@ static hull_status try_buffers(looping *l, val given, val *out)
     int64_t least, most;
     bool known = true;
 
-    if (l->collected == 0 || !onnx_in(c, 0))
+    if (l->collected == 0 || !onnx_in(c, 0) || !may_be_known(c, c->in[0]))
         return HULL_OK;
     TRY(try_body(l, given, &known));
     if (known)
