@@ -360,6 +360,12 @@ static void store_f32(void *p, uint64_t i, double v)
 
 /* ---- raw elements -------------------------------------------------------- */
 
+/* Of wider elements (complex, strings) the first 8 bytes alone. */
+static size_t word_bytes(uint32_t bits)
+{
+    return bits > 64 ? 8 : bits / 8;
+}
+
 static uint64_t load_bits(uint32_t bits, const void *p, uint64_t i)
 {
     const uint8_t *b = p;
@@ -368,7 +374,7 @@ static uint64_t load_bits(uint32_t bits, const void *p, uint64_t i)
     if (bits < 8)
         return (b[i / (8 / bits)] >> (i % (8 / bits) * bits)) &
                ((1u << bits) - 1);
-    memcpy(&u, b + i * (bits / 8), bits / 8);
+    memcpy(&u, b + i * (bits / 8), word_bytes(bits));
     return u;
 }
 
@@ -384,7 +390,7 @@ static void store_bits(uint32_t bits, void *p, uint64_t i, uint64_t u)
         *b = (uint8_t)((*b & ~(mask << shift)) | ((unsigned)u & mask) << shift);
         return;
     }
-    memcpy(b + i * (bits / 8), &u, bits / 8);
+    memcpy(b + i * (bits / 8), &u, word_bytes(bits));
 }
 
 static int64_t sign_extend(uint64_t u, uint32_t bits)

@@ -294,6 +294,8 @@ static hull_status put_elements(parser *p, node *n, const type *t)
     void *data;
     hull_status st = HULL_OK;
 
+    if (dt == HULL_STRING)
+        return literal_fail(l, "holds strings");
     if (dtype_is_complex(dt))
         dt = dt == HULL_C64 ? HULL_F32 : HULL_F64;
     if (!dtype_bytes(&n_bytes, dt, l->n))
