@@ -360,11 +360,7 @@ static void store_f32(void *p, uint64_t i, double v)
 
 /* ---- raw elements -------------------------------------------------------- */
 
-/* Of wider elements (complex, strings) the first 8 bytes alone. */
-static size_t word_bytes(uint32_t bits)
-{
-    return bits > 64 ? 8 : bits / 8;
-}
+/* At most 64 bits: complex elements and strings are turned away before. */
 
 static uint64_t load_bits(uint32_t bits, const void *p, uint64_t i)
 {
@@ -374,7 +370,7 @@ static uint64_t load_bits(uint32_t bits, const void *p, uint64_t i)
     if (bits < 8)
         return (b[i / (8 / bits)] >> (i % (8 / bits) * bits)) &
                ((1u << bits) - 1);
-    memcpy(&u, b + i * (bits / 8), word_bytes(bits));
+    memcpy(&u, b + i * (bits / 8), bits / 8);
     return u;
 }
 
@@ -390,7 +386,7 @@ static void store_bits(uint32_t bits, void *p, uint64_t i, uint64_t u)
         *b = (uint8_t)((*b & ~(mask << shift)) | ((unsigned)u & mask) << shift);
         return;
     }
-    memcpy(b + i * (bits / 8), &u, word_bytes(bits));
+    memcpy(b + i * (bits / 8), &u, bits / 8);
 }
 
 static int64_t sign_extend(uint64_t u, uint32_t bits)
@@ -437,7 +433,7 @@ int64_t load_i64(hull_dtype dt, const void *p, uint64_t i)
 
     if (dtype_is_float(dt))
         return i64_of_f64(load_f64(dt, p, i));
-    if (bits == 0 || dtype_is_complex(dt))
+    if (bits == 0 || bits > 64 || dtype_is_complex(dt))
         return 0;
     u = load_bits(bits, p, i);
     if (dt == HULL_BOOL)
@@ -477,7 +473,7 @@ void store_f64(hull_dtype dt, void *p, uint64_t i, double v)
         store_f32(p, i, v);
         return;
     }
-    if (bits == 0 || dtype_is_complex(dt))
+    if (bits == 0 || bits > 64 || dtype_is_complex(dt))
         return;
     if (dt == HULL_F64)
         store_bits(64, p, i, bits_of_f64(v));
@@ -508,7 +504,7 @@ void store_i64(hull_dtype dt, void *p, uint64_t i, int64_t v)
 {
     uint32_t bits = hull_dtype_bits(dt);
 
-    if (bits == 0 || dtype_is_complex(dt))
+    if (bits == 0 || bits > 64 || dtype_is_complex(dt))
         return;
     if (dt == HULL_F64)
         store_f64(dt, p, i, (double)v);
