@@ -213,28 +213,6 @@ static void check_hole(checker *c, const node *n)
         c->st = strmap_set(&c->holes, name, 0);
 }
 
-/* Every symbol is one, and has one binder: this one. */
-static void check_bind(checker *c, const node *n)
-{
-    const attr *a = node_attr(n, "symbols");
-
-    for (uint32_t i = 0; i < a->u.dims.n; i++) {
-        dim d = a->u.dims.p[i];
-
-        if (!dim_is_symbol(c->g->m, d))
-            problem(c, "entry %u of 'symbols' is no symbol", i);
-        else if (c->binders.of[-2 - d] != n)
-            problem(c, "symbol %u is bound twice", i);
-    }
-}
-
-static void check_binder(void *user, val v)
-{
-    checker *c = user;
-
-    check_use(c, v, c->here, "symbol", 0);
-}
-
 static void check_region(checker *c, const region *r, uint32_t depth);
 
 static void check_node(checker *c, node *n, const region *r, uint32_t depth)
@@ -259,13 +237,8 @@ static void check_node(checker *c, node *n, const region *r, uint32_t depth)
         if (n->in[i] != 0)
             check_use(c, n->in[i], r, "operand", i);
     check_attrs(c, n, info);
-    c->here = r;
-    if (!c->structural)
-        binders_each(&c->binders, c->g, n, check_binder, c);
     if (n->op == OP_weight)
         check_hole(c, n);
-    if (n->op == OP_bind && !c->structural)
-        check_bind(c, n);
     for (uint32_t i = 0; (b = node_body_at(n, i)) != NULL; i++)
         check_region(c, b, depth + 1);
     c->at = n;
@@ -295,6 +268,60 @@ static void check_region(checker *c, const region *r, uint32_t depth)
     c->at = r->owner;
     for (uint32_t i = 0; i < r->n_results; i++)
         check_use(c, r->results[i], r, "returned value", i);
+}
+
+/* ---- symbols ------------------------------------------------------------- */
+
+/* Every symbol is one, and has one binder: this one. */
+static void check_bind(checker *c, const node *n)
+{
+    const attr *a = node_attr(n, "symbols");
+
+    for (uint32_t i = 0; i < a->u.dims.n; i++) {
+        dim d = a->u.dims.p[i];
+
+        if (!dim_is_symbol(c->g->m, d))
+            problem(c, "entry %u of 'symbols' is no symbol", i);
+        else if (c->binders.of[-2 - d] != n)
+            problem(c, "symbol %u is bound twice", i);
+    }
+}
+
+static void check_binder(void *user, val v)
+{
+    checker *c = user;
+
+    check_use(c, v, c->here, "symbol", 0);
+}
+
+/* Once more in order, for who reads which symbol. The structure is sound. */
+static void check_symbols(checker *c, const region *r)
+{
+    for (const node *n = r->first; n != NULL; n = n->next) {
+        region *b;
+
+        c->at = n;
+        c->here = r;
+        binders_each(&c->binders, c->g, n, check_binder, c);
+        if (n->op == OP_bind)
+            check_bind(c, n);
+        for (uint32_t i = 0; (b = node_body_at(n, i)) != NULL; i++)
+            check_symbols(c, b);
+        for (uint32_t i = 0; i < n->n_out; i++)
+            c->defined[n->out[i]] = 1;
+    }
+}
+
+static hull_status check_binders(checker *c)
+{
+    hull_status st = binders_get(&c->binders, c->g);
+
+    if (st == HULL_OK && c->binders.of != NULL) {
+        memset(c->defined, 0, c->g->n_values);
+        check_symbols(c, c->g->body);
+    }
+    binders_fini(&c->binders);
+    return st;
 }
 
 /* ---- states -------------------------------------------------------------- */
@@ -430,10 +457,9 @@ hull_status graph_verify(graph *g)
     c.defined = mem_calloc(g->n_values, 1);
     if (c.defined == NULL)
         return fail_oom(g->n_values);
-    c.st = binders_get(&c.binders, g);
-    if (c.st == HULL_OK)
-        check_region(&c, g->body, 0);
-    binders_fini(&c.binders);
+    check_region(&c, g->body, 0);
+    if (!c.structural && c.st == HULL_OK)
+        c.st = check_binders(&c);
     c.at = NULL;
     if (!c.structural && c.st == HULL_OK)
         check_states(&c);
