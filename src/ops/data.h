@@ -64,6 +64,14 @@ hull_status data_elements_check(const node *n, const tensor *x,
 /* Their element of x at `index` with k for the axis. */
 int64_t data_element(const side *x, const int64_t *index, uint32_t rank,
                      uint32_t axis, int64_t k);
+/* What a slice reads of x, and the shape of that. */
+hull_status slice_side(side *src, int64_t *shape, eval_ctx *cx, const node *n,
+                       const tensor *x) MUST_CHECK;
+/* Elements in front of every axis, negative when some go; out's shape fits.
+ * pad_put stores the attribute `value` as element i. */
+hull_status pad_sizes(eval_ctx *cx, const node *n, const tensor *in,
+                      const tensor *out, int64_t *begin) MUST_CHECK;
+void pad_put(const node *n, tensor *out, int64_t i);
 bool node_has(const node *n, uint32_t i); /* operand i is present */
 
 #endif

@@ -85,7 +85,7 @@ static int64_t shown(pad_mode mode, int64_t i, int64_t size)
     }
 }
 
-static void put_value(const node *n, tensor *out, int64_t i)
+void pad_put(const node *n, tensor *out, int64_t i)
 {
     double v = attr_float(n, "value");
 
@@ -101,8 +101,8 @@ static void put_value(const node *n, tensor *out, int64_t i)
     }
 }
 
-static hull_status pad_sizes(eval_ctx *cx, const node *n, const tensor *in,
-                             const tensor *out, int64_t *begin)
+hull_status pad_sizes(eval_ctx *cx, const node *n, const tensor *in,
+                      const tensor *out, int64_t *begin)
 {
     const attr *pads = node_attr(n, "pads");
     int64_t shape[HULL_MAX_RANK];
@@ -150,7 +150,7 @@ hull_status pad_eval(eval_ctx *cx, const node *n, const tensor *in,
         if (from < 0 && node_has(n, 1))
             data_copy(out->dtype, out->data, at, in[1].data, 0);
         else if (from < 0)
-            put_value(n, out, at);
+            pad_put(n, out, at);
         else
             data_copy(out->dtype, out->data, at, in->data, from);
         at++;

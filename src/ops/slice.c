@@ -184,13 +184,12 @@ static void concrete(int64_t size, int64_t step, int64_t *start, int64_t end,
     *out_len = (int64_t)((span - 1) / by + 1);
 }
 
-hull_status slice_eval(eval_ctx *cx, const node *n, const tensor *in,
-                       tensor *out)
+hull_status slice_side(side *src, int64_t *shape, eval_ctx *cx, const node *n,
+                       const tensor *in)
 {
     const attr *axes = node_attr(n, "axes");
-    side src = data_side(in), dst = data_side(out);
-    int64_t shape[HULL_MAX_RANK];
 
+    *src = data_side(in);
     for (uint32_t i = 0; i < in->rank; i++)
         shape[i] = in->shape[i];
     for (uint32_t i = 0; i < axes->u.ints.n; i++) {
@@ -203,9 +202,19 @@ hull_status slice_eval(eval_ctx *cx, const node *n, const tensor *in,
         concrete(in->shape[axis], step, &start, end, &shape[axis]);
         if (shape[axis] == 0)
             continue;
-        src.off += start * src.strides[axis];
-        src.strides[axis] *= shape[axis] > 1 ? step : 1;
+        src->off += start * src->strides[axis];
+        src->strides[axis] *= shape[axis] > 1 ? step : 1;
     }
+    return HULL_OK;
+}
+
+hull_status slice_eval(eval_ctx *cx, const node *n, const tensor *in,
+                       tensor *out)
+{
+    side src, dst = data_side(out);
+    int64_t shape[HULL_MAX_RANK];
+
+    TRY(slice_side(&src, shape, cx, n, in));
     TRY(data_want_shape(n, out, shape, in->rank));
     data_strided(in->dtype, shape, in->rank, &dst, &src);
     return HULL_OK;

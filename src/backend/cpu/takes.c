@@ -24,3 +24,86 @@ bool takes_sdpa(const graph *g, const node *n)
            graph_type(g, n->in[3])->dtype == HULL_F32 ||
            graph_type(g, n->in[3])->dtype == HULL_BOOL;
 }
+
+bool takes_f32(const graph *g, const node *n)
+{
+    return cpu_all_dtype(g, n, HULL_F32);
+}
+
+bool takes_division(const graph *g, const node *n)
+{
+    return cpu_all_dtype(g, n, HULL_F32) && str_is(attr_str(n, "round"), "none");
+}
+
+bool takes_f32_to_any(const graph *g, const node *n)
+{
+    return graph_type(g, n->in[0])->dtype == HULL_F32;
+}
+
+bool takes_f32_image(const graph *g, const node *n)
+{
+    return cpu_all_dtype(g, n, HULL_F32) &&
+           graph_type(g, n->in[0])->rank == 4;
+}
+
+bool takes_i64_i32(const graph *g, const node *n)
+{
+    hull_dtype dt = graph_type(g, n->in[0])->dtype;
+
+    return dt == HULL_I64 || dt == HULL_I32;
+}
+
+bool takes_compared(const graph *g, const node *n)
+{
+    return takes_i64_i32(g, n) || takes_f32_to_any(g, n);
+}
+
+bool takes_bool(const graph *g, const node *n)
+{
+    return cpu_all_dtype(g, n, HULL_BOOL);
+}
+
+/* Elements of whole bytes that are what they are. */
+static bool is_plain(const graph *g, val v, uint32_t most)
+{
+    hull_dtype dt = graph_type(g, v)->dtype;
+    uint32_t bits = hull_dtype_bits(dt);
+
+    return dt != HULL_STRING && bits >= 8 && bits <= most;
+}
+
+bool takes_plain(const graph *g, const node *n)
+{
+    return is_plain(g, n->in[0], 128);
+}
+
+bool takes_where(const graph *g, const node *n)
+{
+    return graph_type(g, n->in[0])->dtype == HULL_BOOL &&
+           is_plain(g, n->in[1], 64);
+}
+
+bool takes_pad(const graph *g, const node *n)
+{
+    return is_plain(g, n->in[0], 128) &&
+           str_is(attr_str(n, "mode"), "constant");
+}
+
+static bool is_cast_int(hull_dtype dt)
+{
+    return dt == HULL_I64 || dt == HULL_I32 || dt == HULL_U8 ||
+           dt == HULL_I8 || dt == HULL_BOOL;
+}
+
+bool takes_cast(const graph *g, const node *n)
+{
+    hull_dtype from = graph_type(g, n->in[0])->dtype;
+    hull_dtype to = graph_type(g, n->out[0])->dtype;
+
+    if (from == HULL_F32)
+        return is_cast_int(to) || to == HULL_F16 || to == HULL_BF16;
+    if (from == HULL_F16 || from == HULL_BF16)
+        return to == HULL_F32;
+    return is_cast_int(from) && from != to &&
+           (is_cast_int(to) || to == HULL_F32);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * pool_vec.h - max_pool and avg_pool of f32 images with two spatial axes:
+ * vectors of channels where these are last, else one place after the other.
+ */
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/vec.h"
+#include "ops/family.h"
+
+#include <math.h>
+
+/* Inputs first, first + step, .. (count of them) of one output place; area is
+ * what they count for in an average. */
+typedef struct pool_span {
+    int64_t first, count, area;
+} pool_span;
+
+typedef struct pooling {
+    const float *x;
+    float *y;
+    int64_t h, w, c;          /* of the input; c = 1 for planes */
+    int64_t oh, ow;
+    int64_t step_y, step_x;
+    pool_span *rows, *columns;
+    bool max;
+} pooling;
+
+/* How many of 0, 1, .. below `most` have start + k * step < end. */
+static int64_t taps_below(int64_t start, int64_t step, int64_t end,
+                          int64_t most)
+{
+    int64_t n = end <= start ? 0 : (end - start - 1) / step + 1;
+
+    return n < most ? n : most;
+}
+
+static pool_span *pool_spans(eval_ctx *cx, const window *w, uint32_t i,
+                             int64_t in, int64_t out, int64_t kernel,
+                             bool count_pad)
+{
+    pool_span *s = arena_array(cx->scratch, (size_t)out + 1, sizeof *s);
+    int64_t step = w->dilation[i];
+
+    for (int64_t at = 0; s != NULL && at < out; at++) {
+        int64_t start = at * w->stride[i] - w->before[i];
+        int64_t skip = taps_below(start, step, 0, kernel);
+
+        s[at].first = start + skip * step;
+        s[at].count = taps_below(start, step, in, kernel) - skip;
+        s[at].area = count_pad ? taps_below(start, step, in + w->after[i],
+                                            kernel)
+                               : s[at].count;
+    }
+    return s;
+}
+
+/* ---- channels last ------------------------------------------------------- */
+
+VEC_INLINE vec pool_vec(const pooling *p, const float *x, const pool_span *r,
+                        const pool_span *c, int64_t some)
+{
+    vec all = vec_set(p->max ? -INFINITY : 0.0f);
+
+    for (int64_t i = 0; i < r->count; i++) {
+        const float *at = x + ((r->first + i * p->step_y) * p->w + c->first) *
+                                  p->c;
+        vec sum = vec_set(0.0f);
+
+        for (int64_t k = 0; k < c->count; k++, at += p->step_x * p->c) {
+            vec v = vec_load_some(at, some);
+
+            if (p->max)
+                all = vec_pick(vec_is_nan(v), v, vec_max(v, all));
+            else
+                sum = vec_add(sum, v);
+        }
+        if (!p->max)
+            all = vec_add(all, sum);
+    }
+    return p->max ? all : vec_div(all, vec_set((float)(r->area * c->area)));
+}
+
+/* begin..end: rows of all results. */
+static void pool_rows(void *user, int64_t begin, int64_t end)
+{
+    const pooling *p = user;
+
+    for (; begin < end; begin++) {
+        const float *x = p->x + begin / p->oh * p->h * p->w * p->c;
+        const pool_span *r = &p->rows[begin % p->oh];
+        float *y = p->y + begin * p->ow * p->c;
+
+        for (int64_t o = 0; o < p->ow; o++, y += p->c) {
+            const pool_span *c = &p->columns[o];
+            int64_t k = 0;
+
+            for (; k + VEC_LANES <= p->c; k += VEC_LANES)
+                vec_store(y + k, pool_vec(p, x + k, r, c, VEC_LANES));
+            if (k < p->c)
+                vec_store_some(y + k, pool_vec(p, x + k, r, c, p->c - k),
+                               p->c - k);
+        }
+    }
+}
+
+/* ---- planes -------------------------------------------------------------- */
+
+static float pool_one(const pooling *p, const float *x, const pool_span *r,
+                      const pool_span *c)
+{
+    float top = -INFINITY, sum = 0;
+
+    for (int64_t i = 0; i < r->count; i++) {
+        const float *at = x + (r->first + i * p->step_y) * p->w + c->first;
+
+        for (int64_t k = 0; k < c->count; k++, at += p->step_x) {
+            top = *at > top || (isnan(*at) && !isnan(top)) ? *at : top;
+            sum += *at;
+        }
+    }
+    return p->max ? top : sum / (float)(r->area * c->area);
+}
+
+static void pool_planes(void *user, int64_t begin, int64_t end)
+{
+    const pooling *p = user;
+
+    for (; begin < end; begin++) {
+        const float *x = p->x + begin / p->oh * p->h * p->w;
+        float *y = p->y + begin * p->ow;
+
+        for (int64_t o = 0; o < p->ow; o++)
+            y[o] = pool_one(p, x, &p->rows[begin % p->oh], &p->columns[o]);
+    }
+}
+
+hull_status VEC_NAME(cpu_pool)(eval_ctx *cx, const node *n, const tensor *in,
+                               tensor *out)
+{
+    bool last = n->op == OP_max_pool_nhwc || n->op == OP_avg_pool_nhwc;
+    uint32_t first = last ? 1 : 2;
+    const int64_t *from = in[0].shape + first, *to = out->shape + first;
+    pooling p = {.x = in[0].data, .y = out->data, .h = from[0], .w = from[1],
+                 .c = last ? in[0].shape[3] : 1, .oh = to[0], .ow = to[1]};
+    int64_t kernel[SPATIAL_MAX];
+    bool count_pad;
+    window w;
+
+    p.max = n->op == OP_max_pool || n->op == OP_max_pool_nhwc;
+    if (tensor_numel(out) == 0)
+        return HULL_OK;
+    count_pad = !p.max && attr_bool(n, "count_pad");
+    TRY(window_ints(kernel, n, "kernel", 2, 1, 0));
+    TRY(window_read(&w, n, 2));
+    p.step_y = w.dilation[0];
+    p.step_x = w.dilation[1];
+    p.rows = pool_spans(cx, &w, 0, p.h, p.oh, kernel[0], count_pad);
+    p.columns = pool_spans(cx, &w, 1, p.w, p.ow, kernel[1], count_pad);
+    if (p.rows == NULL || p.columns == NULL)
+        return fail_oom((size_t)(p.oh + p.ow) * sizeof *p.rows);
+    cpu_parallel(cx, tensor_numel(out) / (p.ow * p.c), 1,
+                 (double)p.ow * (double)p.c * (last ? 0.1 : 1) *
+                     (double)(kernel[0] * kernel[1]),
+                 last ? pool_rows : pool_planes, &p);
+    return HULL_OK;
+}
