@@ -113,3 +113,18 @@ const literal *value_literal(const graph *g, val v)
     return def != NULL && def->op == OP_const ? node_attr(def, "value")->u.t
                                               : NULL;
 }
+
+node *node_again(graph *g, const node *n, const val *in, uint32_t n_in)
+{
+    node *c = node_new(g, n->op);
+    const op_info *info = op_get(n->op);
+
+    if (c == NULL)
+        return NULL;
+    c->label = n->label;
+    for (uint32_t i = 0; i < n_in; i++)
+        node_input(g, c, in[i]);
+    for (uint32_t i = 0; i < info->n_attrs; i++)
+        c->attrs[i] = n->attrs[i];
+    return c;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * narrow.c - what only a few rows are read of is computed for those alone: a
+ * slice that keeps half of an axis or less moves up through the op that feeds
+ * it, when that op works on each row by itself and everything that reads its
+ * result is this same slice. So a classifier that reads one token computes one
+ * token in the last layer; keys and values of attention stay whole.
+ *
+ * Requests are counted per value and slice. When all readers of a value have
+ * become requests for one slice of it, its op is made again on slices of its
+ * operands, which are requests again.
+ */
+#include "passes/pass.h"
+
+#define MAX_OPERANDS 16
+
+/* A slice along one axis, with the bounds as written. */
+typedef struct cut {
+    uint32_t axis;
+    dim start, end;
+    int64_t step;
+} cut;
+
+typedef struct request {
+    val of;          /* this value, */
+    cut c;           /* cut so, */
+    val value;       /* is this one */
+    uint32_t count;  /* readers that want it */
+} request;
+
+typedef struct narrower {
+    graph *g;
+    graph_facts f;
+    request *requests;
+    size_t n, cap;
+    uint32_t *of;    /* by value: number + 1 of the request that came first */
+    uint32_t *ready; /* requests of all readers of a value, to be tried */
+    uint32_t n_ready;
+} narrower;
+
+/* How the operands of an op are cut for a cut of its result. */
+typedef struct move {
+    bool whole[MAX_OPERANDS];
+    cut c[MAX_OPERANDS];
+} move;
+
+static bool same_cut(const cut *a, const cut *b)
+{
+    return a->axis == b->axis && a->start == b->start && a->end == b->end &&
+           a->step == b->step;
+}
+
+static const type *operand_type(const narrower *w, const node *n, uint32_t i)
+{
+    return graph_type(w->g, n->in[i]);
+}
+
+/* ---- how ops are narrowed ------------------------------------------------ */
+
+/* Operand i, which broadcasts to a tensor of rank `rank` with the size `size`
+ * along the cut; false: its size there is none of both. */
+static bool aligned(const narrower *w, const node *n, uint32_t i,
+                    uint32_t rank, dim size, const cut *c, move *m)
+{
+    const type *t = operand_type(w, n, i);
+    uint32_t missing = rank - t->rank;
+
+    m->whole[i] = c->axis < missing || t->dims[c->axis - missing] == 1;
+    if (m->whole[i])
+        return true;
+    m->c[i] = *c;
+    m->c[i].axis = c->axis - missing;
+    return dim_eq(w->g->m, t->dims[m->c[i].axis], size);
+}
+
+/* Operands from `first` on, those that are missing left out. */
+static bool all_aligned(const narrower *w, const node *n, uint32_t first,
+                        const cut *c, move *m)
+{
+    const type *y = graph_type(w->g, n->out[0]);
+
+    for (uint32_t i = first; i < n->n_in; i++) {
+        if (n->in[i] == 0) {
+            m->whole[i] = true;
+            continue;
+        }
+        if (operand_type(w, n, i)->rank > y->rank ||
+            !aligned(w, n, i, y->rank, y->dims[c->axis], c, m))
+            return false;
+    }
+    return true;
+}
+
+static bool pointwise_moves(const narrower *w, const node *n, const cut *c,
+                            move *m)
+{
+    if ((op_get(n->op)->traits & OP_CAN_FAIL) != 0 &&
+        !dtype_is_float(operand_type(w, n, 0)->dtype))
+        return false; /* an error of a row that nobody reads is one, too */
+    return all_aligned(w, n, 0, c, m);
+}
+
+static bool matmul_moves(const narrower *w, const node *n, const cut *c,
+                         move *m)
+{
+    const type *y = graph_type(w->g, n->out[0]);
+    uint32_t a = operand_type(w, n, 0)->rank, b = operand_type(w, n, 1)->rank;
+
+    if (a < 2 || b < 2)
+        return false;
+    m->whole[0] = m->whole[1] = true;
+    m->c[0] = m->c[1] = *c;
+    if (n->n_in > 2 && !all_aligned(w, n, 2, c, m))
+        return false;
+    if (c->axis + 2 < y->rank)
+        return aligned(w, n, 0, y->rank, y->dims[c->axis], c, m) &&
+               aligned(w, n, 1, y->rank, y->dims[c->axis], c, m);
+    if (c->axis + 2 == y->rank) {
+        m->c[0].axis = attr_bool(n, "trans_a") ? a - 1 : a - 2;
+        m->whole[0] = false;
+    } else {
+        m->c[1].axis = attr_bool(n, "trans_b") ? b - 2 : b - 1;
+        m->whole[1] = false;
+    }
+    return true;
+}
+
+static bool sdpa_moves(const narrower *w, const node *n, const cut *c, move *m)
+{
+    const type *y = graph_type(w->g, n->out[0]);
+
+    if (c->axis + 2 < y->rank)
+        return all_aligned(w, n, 0, c, m);
+    m->whole[0] = m->whole[1] = m->whole[2] = true;
+    m->c[0] = m->c[2] = *c;
+    m->whole[c->axis + 2 == y->rank ? 0 : 2] = false;
+    if (n->n_in > 3)
+        m->whole[3] = true;
+    if (c->axis + 1 == y->rank)
+        return true;
+    if (attr_bool(n, "causal") && (c->start != 0 || c->step != 1))
+        return false; /* rows know their number */
+    return n->n_in < 4 || n->in[3] == 0 || all_aligned(w, n, 3, c, m);
+}
+
+static bool norm_moves(const narrower *w, const node *n, const cut *c, move *m)
+{
+    return c->axis < attr_int(n, "axis") && all_aligned(w, n, 0, c, m);
+}
+
+static bool softmax_moves(const narrower *w, const node *n, const cut *c,
+                          move *m)
+{
+    return c->axis != attr_int(n, "axis") && all_aligned(w, n, 0, c, m);
+}
+
+static bool transpose_moves(const narrower *w, const node *n, const cut *c,
+                            move *m)
+{
+    (void)w;
+    m->c[0] = *c;
+    m->c[0].axis = (uint32_t)node_attr(n, "perm")->u.ints.p[c->axis];
+    return true;
+}
+
+static bool reduce_moves(const narrower *w, const node *n, const cut *c,
+                         move *m)
+{
+    const attr *axes = node_attr(n, "axes");
+    uint32_t rank = operand_type(w, n, 0)->rank, at = 0;
+    bool gone[HULL_MAX_RANK] = {0};
+
+    for (uint32_t i = 0; i < axes->u.ints.n; i++)
+        gone[axes->u.ints.p[i] < 0 ? axes->u.ints.p[i] + rank
+                                   : axes->u.ints.p[i]] = true;
+    if (axes->u.ints.n == 0)
+        return false;
+    m->c[0] = *c;
+    if (attr_bool(n, "keep"))
+        return !gone[c->axis];
+    for (uint32_t i = 0; i < rank; i++) {
+        if (gone[i])
+            continue;
+        m->c[0].axis = i;
+        if (at++ == c->axis)
+            return true;
+    }
+    return false;
+}
+
+static bool concat_moves(const narrower *w, const node *n, const cut *c,
+                         move *m)
+{
+    (void)w;
+    if (c->axis == attr_int(n, "axis"))
+        return false;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        m->c[i] = *c;
+    return true;
+}
+
+/* A plain cut of an axis of plain size, as positions. */
+static bool plain_cut(const ir *m, const cut *c, dim size, int64_t *start,
+                      int64_t *end)
+{
+    int64_t n;
+
+    if (c->step != 1 || !dim_is_int(m, size, &n) ||
+        !dim_is_int(m, c->start, start) || !dim_is_int(m, c->end, end))
+        return false;
+    *start = *start < 0 ? *start + n : *start;
+    *end = *end < 0 ? *end + n : *end > n ? n : *end;
+    return *start >= 0 && *start < *end;
+}
+
+/* y's axis is a part of x's axis `at`: the outer one of those that it is split
+ * into; or x's axis is the outer one of those merged into y's. */
+static bool reshape_moves(const narrower *w, const node *n, const cut *c,
+                          move *m)
+{
+    const type *x = operand_type(w, n, 0), *y = graph_type(w->g, n->out[0]);
+    dim before = dim_product(w->g->m, y->dims, c->axis);
+    dim size = y->dims[c->axis];
+    int64_t a, b, start, end;
+
+    m->c[0] = *c;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (x->dims[i] == 1 ||
+            !dim_eq(w->g->m, dim_product(w->g->m, x->dims, i), before))
+            continue;
+        m->c[0].axis = i;
+        if (dim_eq(w->g->m, x->dims[i], size))
+            return true;
+        if (!plain_cut(w->g->m, c, size, &start, &end) ||
+            !dim_is_int(w->g->m, x->dims[i], &a) ||
+            !dim_is_int(w->g->m, size, &b) || a < 1 || b < 1)
+            return false;
+        if (a % b == 0) {
+            m->c[0].start = dim_int(w->g->m, start * (a / b));
+            m->c[0].end = dim_int(w->g->m, end * (a / b));
+            return true;
+        }
+        b /= a;
+        if (size % a != 0 || start % b != 0 || end % b != 0)
+            return false;
+        m->c[0].start = dim_int(w->g->m, start / b);
+        m->c[0].end = dim_int(w->g->m, end / b);
+        return true;
+    }
+    return false;
+}
+
+static bool moves(const narrower *w, const node *n, const cut *c, move *m)
+{
+    switch (n->op) {
+    case OP_matmul: return matmul_moves(w, n, c, m);
+    case OP_sdpa: return sdpa_moves(w, n, c, m);
+    case OP_layer_norm:
+    case OP_rms_norm: return norm_moves(w, n, c, m);
+    case OP_softmax:
+    case OP_log_softmax: return softmax_moves(w, n, c, m);
+    case OP_transpose: return transpose_moves(w, n, c, m);
+    case OP_reshape: return reshape_moves(w, n, c, m);
+    case OP_expand: return all_aligned(w, n, 0, c, m);
+    case OP_concat: return concat_moves(w, n, c, m);
+    case OP_reduce_sum:
+    case OP_reduce_mean:
+    case OP_reduce_max:
+    case OP_reduce_min: return reduce_moves(w, n, c, m);
+    default:
+        return (op_get(n->op)->traits & OP_POINTWISE) != 0 &&
+               pointwise_moves(w, n, c, m);
+    }
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static val cut_value(narrower *w, val v, const cut *c)
+{
+    node *n = node_new(w->g, OP_slice);
+    int64_t axis = c->axis;
+
+    node_input(w->g, n, v);
+    node_ints(w->g, n, "axes", &axis, 1);
+    node_dims(w->g, n, "starts", &c->start, 1);
+    node_dims(w->g, n, "ends", &c->end, 1);
+    if (c->step != 1)
+        node_ints(w->g, n, "steps", &c->step, 1);
+    return node_add(w->g, n);
+}
+
+/* Nodes that follow stand right behind v. */
+static void stand_behind(narrower *w, val v)
+{
+    const node *def = graph_def(w->g, v);
+    region *scope = graph_value(w->g, v)->scope;
+
+    w->g->insert_in = scope;
+    w->g->insert_before = def != NULL ? def->next : scope->first;
+}
+
+static void count_reader(narrower *w, uint32_t i)
+{
+    request *r = &w->requests[i];
+
+    if (++r->count == w->f.uses[r->of])
+        w->ready[w->n_ready++] = i;
+}
+
+/* v cut by c, which one more reader wants. */
+static val want(narrower *w, val v, const cut *c)
+{
+    val made;
+
+    v = graph_resolve(w->g, v);
+    if (v < w->f.n && w->of[v] != 0) {
+        const request *r = &w->requests[w->of[v] - 1];
+
+        if (same_cut(&r->c, c)) {
+            count_reader(w, w->of[v] - 1);
+            return r->value;
+        }
+    }
+    stand_behind(w, v);
+    made = cut_value(w, v, c);
+    if (v >= w->f.n || w->of[v] != 0)
+        return made; /* of a new value, or not the only cut */
+    if (mem_grow(&w->requests, &w->cap, w->n + 1, sizeof *w->requests) !=
+        HULL_OK) {
+        ir_fail(w->g->m, HULL_ENOMEM);
+        return 0;
+    }
+    w->requests[w->n++] = (request){v, *c, made, 0};
+    w->of[v] = (uint32_t)w->n;
+    count_reader(w, w->of[v] - 1);
+    return made;
+}
+
+/* Few rows are left: half of a plain size, one of another. */
+static bool is_worth_it(const narrower *w, const request *r)
+{
+    dim all = graph_type(w->g, r->of)->dims[r->c.axis];
+    dim left = graph_type(w->g, r->value)->dims[r->c.axis];
+    int64_t a, b;
+
+    if (!dim_is_int(w->g->m, left, &b))
+        return false;
+    return dim_is_int(w->g->m, all, &a) ? 2 * b <= a : b == 1;
+}
+
+/* The op of r's value on cut operands. */
+static void move_up(narrower *w, const request *r, const node *n, const move *m)
+{
+    val in[MAX_OPERANDS];
+    const type *y = graph_type(w->g, r->value);
+    node *c;
+
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = m->whole[i] ? n->in[i] : want(w, n->in[i], &m->c[i]);
+    if (ir_status(w->g->m) != HULL_OK)
+        return;
+    stand_behind(w, r->of);
+    c = node_again(w->g, n, in, n->n_in);
+    if (n->op == OP_reshape || n->op == OP_expand)
+        node_dims(w->g, c, "shape", y->dims, y->rank);
+    graph_replace(w->g, r->value, node_add(w->g, c));
+}
+
+static void try_request(narrower *w, const request *r)
+{
+    const node *n = graph_def(w->g, r->of);
+    move m = {0};
+
+    if (n != NULL && n->n_out == 1 && n->n_in <= MAX_OPERANDS &&
+        value_is_runtime(&w->f, r->of) && is_worth_it(w, r) &&
+        !node_is_dynamic(w->g, n) && moves(w, n, &r->c, &m))
+        move_up(w, r, n, &m);
+}
+
+/* ---- pass ---------------------------------------------------------------- */
+
+/* A slice along one axis, whose bounds hold no symbols. */
+static bool slice_cut(const graph *g, const node *n, cut *out)
+{
+    const attr *axes = node_attr(n, "axes"), *steps = node_attr(n, "steps");
+    int64_t axis, plain;
+
+    if (axes->u.ints.n != 1)
+        return false;
+    axis = axes->u.ints.p[0];
+    *out = (cut){(uint32_t)(axis < 0 ? axis + graph_type(g, n->in[0])->rank
+                                     : axis),
+                 node_attr(n, "starts")->u.dims.p[0],
+                 node_attr(n, "ends")->u.dims.p[0],
+                 steps->set && steps->u.ints.n > 0 ? steps->u.ints.p[0] : 1};
+    return dim_is_int(g->m, out->start, &plain) &&
+           dim_is_int(g->m, out->end, &plain);
+}
+
+/* Slices of one region, whose value is of the same one. */
+static void collect(narrower *w)
+{
+    node *next;
+
+    for (node *n = graph_first(w->g); n != NULL; n = next) {
+        cut c;
+        val v;
+
+        next = graph_next(w->g, n);
+        if (n->op != OP_slice || !value_is_runtime(&w->f, n->out[0]) ||
+            node_is_dynamic(w->g, n) || !slice_cut(w->g, n, &c) ||
+            graph_value(w->g, n->in[0])->scope != n->parent)
+            continue;
+        v = want(w, n->in[0], &c);
+        if (v == 0)
+            return;
+        graph_replace(w->g, n->out[0], v);
+    }
+}
+
+static hull_status narrow(narrower *w)
+{
+    TRY(graph_facts_get(&w->f, w->g));
+    w->of = arena_array(&w->g->m->a, w->f.n, sizeof *w->of);
+    w->ready = arena_array(&w->g->m->a, w->f.n, sizeof *w->ready);
+    if (w->of == NULL || w->ready == NULL)
+        return ir_fail(w->g->m, fail_oom(w->f.n * sizeof *w->of));
+    collect(w);
+    TRY(ir_status(w->g->m));
+    while (w->n_ready > 0) {
+        request r = w->requests[w->ready[--w->n_ready]];
+
+        try_request(w, &r);
+        TRY(ir_status(w->g->m));
+    }
+    w->g->insert_before = NULL;
+    w->g->insert_in = NULL;
+    graph_settle(w->g);
+    graph_remove_dead(w->g);
+    return ir_status(w->g->m);
+}
+
+hull_status pass_narrow(graph *g)
+{
+    narrower w = {.g = g};
+    hull_status st = narrow(&w);
+
+    mem_free(w.requests);
+    return st;
+}
