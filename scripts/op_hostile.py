@@ -918,6 +918,135 @@ def packed():
     exact.add("max_pool_nhwc")
 
 
+def grouped():
+    """conv_nhwc in groups: each has panels of its own."""
+    x, w, b = rand("f32", 2, 5, 4, 4), rand("f32", 6, 2, 3, 2), rand("f32", 6)
+    y = F.conv2d(d(x).permute(0, 3, 1, 2), d(w), d(b), stride=[1, 2],
+                 padding=[1, 0], groups=2).permute(0, 2, 3, 1)
+    p = torch.cat([panels(w[3 * g:3 * g + 3].permute(2, 3, 1, 0).reshape(12, 3),
+                          2) for g in range(2)])
+    at = {"n": 6, "tile": 2, "kernel": [3, 2], "stride": [1, 2],
+          "pad": [1, 0, 1, 0], "dilation": [1, 1]}
+    case("conv_nhwc", [x, p, b], to("f32", y).contiguous(), groups=2, **at)
+    case("conv_nhwc", [x, p, b], None, error="groups", groups=3, **at)
+    case("conv_nhwc", [x, p, b], None, error="panels", groups=1, **at)
+
+
+MATRICES = {
+    2: {"g": [[1, 0, 0], [.5, .5, .5], [.5, -.5, .5], [0, 0, 1]],
+        "b": [[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]],
+        "a": [[1, 1, 1, 0], [0, 1, -1, -1]]},
+    4: {"g": [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6],
+              [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]],
+        "b": [[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0],
+              [0, -2, -1, 2, 1, 0], [0, 2, -1, -2, 1, 0], [0, 4, 0, -5, 0, 1]],
+        "a": [[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0],
+              [0, 1, -1, 8, -8, 1]]}}
+
+
+def sandwich(m, x):
+    """m x m^T; a zero of m meets no value."""
+    def times(rows, cols):
+        return [[sum((p * q for p, q in zip(r, c) if p != 0), 0.0)
+                 for c in cols] for r in rows]
+    half = times(m, list(zip(*x)))          # [r, k]
+    return list(zip(*times(m, half)))       # [r, r]
+
+
+def winograd():
+    """Weights and products at the points of F(2x2, 3x3) and F(4x4, 3x3). Small
+    multiples of 9 have exact points in every type."""
+    def points(w, m, tile):
+        n, c = w.shape[:2]
+        out = torch.zeros((m + 2) ** 2, (n + tile - 1) // tile, c, tile,
+                          dtype=torch.float64)
+        for j in range(n):
+            for k in range(c):
+                u = sandwich(MATRICES[m]["g"], d(w)[j, k].tolist())
+                out[:, j // tile, k, j % tile] = torch.tensor(
+                    u, dtype=torch.float64).reshape(-1)
+        return out
+    for dt, m, shape, pad in (("f32", 2, (1, 4, 5, 2), [1, 1, 1, 1]),
+                              ("f32", 4, (1, 4, 5, 2), [1, 1, 1, 1]),
+                              ("f32", 4, (2, 6, 9, 3), [0, 1, 1, 0]),
+                              ("f32", 2, (2, 5, 3, 3), [0, 0, 0, 0]),
+                              ("f64", 4, (1, 5, 4, 1), [1, 0, 0, 1]),
+                              ("f16", 4, (1, 4, 4, 2), [1, 1, 1, 1]),
+                              ("bf16", 2, (1, 4, 4, 2), [1, 1, 1, 1])):
+        c = shape[3]
+        w = torch.randint(-3, 4, (3, c, 3, 3)).double() * (9 if m == 4 else 1)
+        x, b = rand(dt, *shape), rand(dt, 3)
+        y = F.conv2d(F.pad(d(x).permute(0, 3, 1, 2),
+                           [pad[1], pad[3], pad[0], pad[2]]), w, d(b))
+        y = y.permute(0, 2, 3, 1).contiguous()
+        r = rand(dt, *y.shape)
+        u = to(dt, points(w, m, 2))
+        case("winograd_weight", [to(dt, w)], u, m=m, tile=2)
+        case("conv_winograd", [x, u, b], to(dt, y), n=3, tile=2, m=m, pad=pad)
+        case("conv_winograd", [x, u, b, r], to(dt, F.relu(y + d(r))), n=3,
+             tile=2, m=m, pad=pad, act="relu")
+    for dt in ENDS:
+        if dt.startswith("f8"):
+            continue
+        top = ENDS[dt][0]
+        odd = [0.0, -0.0, top, -top]
+        odd += [] if dt == "f4e2m1" else [INF, -INF, NAN]
+        for m in (2, 4):
+            k = (m + 2) ** 2
+            for v in odd:
+                w = [[0.0, v, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+                u = [x for r in sandwich(MATRICES[m]["g"], w) for x in r]
+                case("winograd_weight", [lit(dt, sum(w, []), 1, 1, 3, 3)],
+                     lit(dt, u, k, 1, 1, 1), m=m, tile=1)
+            if dt == "f4e2m1":
+                continue
+            for v in odd[2:]:
+                x = [[v if (i, j) == (1, 2) else 1.0 for j in range(m)]
+                     for i in range(m)]
+                edged = [[0.0] * (m + 2)] + [[0.0] + r + [0.0]
+                                             for r in x] + [[0.0] * (m + 2)]
+                if m == 2:
+                    edged[1][2] = x[0][1] = v
+                inner = sandwich(MATRICES[m]["b"], edged)
+                y = sandwich(MATRICES[m]["a"], [[2.0 * e for e in r]
+                                                for r in inner])
+                case("conv_winograd", [lit(dt, sum(x, []), 1, m, m, 1),
+                                       lit(dt, [2.0] * k, k, 1, 1, 1)],
+                     lit(dt, [e for r in y for e in r], 1, m, m, 1), n=1,
+                     tile=1, m=m, pad=[1, 1, 1, 1])
+    u = [1.0] * 16
+    case("conv_winograd", [lit("f4e2m1", [0.0] * 16, 1, 4, 4, 1),
+                           lit("f4e2m1", u, 16, 1, 1, 1)],
+         lit("f4e2m1", [0.0] * 4, 1, 2, 2, 1), n=1, tile=1, m=2,
+         pad=[0, 0, 0, 0])
+    case("conv_winograd", [lit("f32", [-0.0] * 9, 1, 3, 3, 1),
+                           lit("f32", u, 16, 1, 1, 1)],
+         lit("f32", [0.0], 1, 1, 1, 1), n=1, tile=1, m=2, pad=[])
+    z = torch.zeros
+    case("winograd_weight", [z(0, 2, 3, 3)], z(16, 0, 2, 4), m=2, tile=4)
+    case("winograd_weight", [z(1, 0, 3, 3)], z(16, 1, 0, 4), m=2, tile=4)
+    case("conv_winograd", [z(0, 4, 4, 2), z(16, 1, 2, 4)], z(0, 2, 2, 3), n=3,
+         tile=4, m=2, pad=[])
+    case("conv_winograd", [z(1, 4, 4, 0), z(16, 1, 0, 4),
+                           of("f32", [1, NAN, -1])],
+         of("f32", [1, NAN, -1] * 4, 1, 2, 2, 3), n=3, tile=4, m=2, pad=[])
+    for error, bad in (("m is", {"m": 3}), ("m is", {"m": 0}),
+                       ("tile", {"tile": 0}), ("tile", {"tile": 2**40})):
+        case("winograd_weight", [z(1, 2, 3, 3)], None, error=error,
+             **{"m": 2, "tile": 4, **bad})
+        case("conv_winograd", [z(1, 4, 4, 2), z(16, 1, 2, 4)], None,
+             error=error, **{"n": 3, "tile": 4, "m": 2, "pad": [], **bad})
+    case("winograd_weight", [z(1, 2, 3, 2)], None, error="kernel", m=2, tile=4)
+    case("winograd_weight", [z(1, 2, 3)], None, error="rank", m=2, tile=4)
+    for error, bad in (("pad", {"pad": [2, 0, 0, 0]}), ("n is", {"n": 0}),
+                       ("panels", {"n": 5}), ("points", {"m": 4}),
+                       ("act", {"act": "no"}), ("pad", {"pad": [1]})):
+        case("conv_winograd", [z(1, 4, 4, 2), z(16, 1, 2, 4)], None,
+             error=error, **{"n": 3, "tile": 4, "m": 2, "pad": [], **bad})
+    case("conv_winograd", [z(1, 2, 4, 2), z(16, 1, 2, 4)], None, error="size",
+         n=3, tile=4, m=2, pad=[])
+
+
 def resize():
     near = {"mode": "nearest", "coord": "asymmetric", "round": "floor"}
     for dt in tuple(ENDS) + INTS:
@@ -1859,6 +1988,7 @@ def control():
 
 
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
-          matmul, conv, pool, packed, resize, sample, roi, norm, attention, view, index, scatter,
+          matmul, conv, pool, packed, grouped, winograd, resize, sample, roi, norm,
+          attention, view, index, scatter,
           quant, recurrent, linalg, fourier, bind, found,
           sequence, text, random, refuse, small, control)

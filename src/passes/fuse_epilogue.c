@@ -19,7 +19,8 @@ typedef struct fuser {
 
 static bool is_product(const node *n)
 {
-    return n != NULL && (n->op == OP_gemm || n->op == OP_conv_nhwc);
+    return n != NULL && (n->op == OP_gemm || n->op == OP_conv_nhwc ||
+                         n->op == OP_conv_winograd);
 }
 
 static val operand(const node *n, uint32_t i)

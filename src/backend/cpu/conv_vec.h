@@ -3,9 +3,15 @@
  *
  * conv_vec.h - the op conv_nhwc. A tile is MICRO_ROWS output places; its rows
  * are pointers, one per where and tap, to a pixel's channels or to zeros, so
- * nothing is copied (the indirection of XNNPACK's convolutions). An image of
- * few channels is copied once with its padding, and a row of the kernel is then
- * one tap. A deep 1x1 convolution is a gemm. Depthwise: vectors of channels.
+ * nothing is copied (the indirection of XNNPACK's convolutions). Taps at either
+ * end that meet padding alone are left out of a tile; others multiply zeros, so
+ * weights that are Inf or NaN reach the places beside them. An image of few
+ * channels is copied once with its padding, and a row of the kernel is then one
+ * tap. A 1x1 convolution that is deep, or of few places, is a gemm.
+ *
+ * Depthwise: vectors of channels of up to 8 places of one row, for which a
+ * weight is loaded once; at the ends of a row place by place, with the taps
+ * that are inside.
  */
 #include "backend/cpu/products.h"
 
@@ -13,7 +19,7 @@
 
 MICRO_EACH(MICRO_DEFINE_POINTERS)
 #define NAME(r) micro_pointers_##r,
-static micro_fn *const pointer_tiles[] = {NULL, MICRO_EACH(NAME)};
+micro_fn *const VEC_NAME(pointer_tiles)[] = {NULL, MICRO_EACH(NAME)};
 #undef NAME
 
 #define CONV_AXES 3
@@ -23,7 +29,8 @@ static micro_fn *const pointer_tiles[] = {NULL, MICRO_EACH(NAME)};
 
 /* All axes as three: rank 3 and 4 have sizes 1 in front. */
 typedef struct conv {
-    int64_t batch, channels, columns;
+    int64_t batch, channels, columns; /* of a group */
+    int64_t groups, pixel, ldc;       /* pixel, ldc: floats between places */
     int64_t in[CONV_AXES], out[CONV_AXES], kernel[CONV_AXES];
     int64_t stride[CONV_AXES], before[CONV_AXES], dilation[CONV_AXES];
     int64_t taps, depth; /* of the pointers: depth floats each */
@@ -47,10 +54,14 @@ static hull_status conv_open(conv *c, const node *n, const tensor *in,
 
     TRY(window_ints(kernel, n, "kernel", axes, 1, 0));
     TRY(window_read(&w, n, axes));
-    *c = (conv){.batch = in[0].shape[0],
-                .channels = in[0].shape[in[0].rank - 1],
-                .columns = attr_int(n, "n"), .taps = 1, .x = in[0].data,
-                .w = in[1].data, .y = out->data, .e = epilogue_of(n, in)};
+    *c = (conv){.batch = in[0].shape[0], .groups = attr_int(n, "groups"),
+                .pixel = in[0].shape[in[0].rank - 1], .ldc = attr_int(n, "n"),
+                .taps = 1, .x = in[0].data, .w = in[1].data, .y = out->data,
+                .e = epilogue_of(n, in)};
+    if (in[1].rank == 2) /* depthwise */
+        c->groups = 1;
+    c->channels = c->pixel / c->groups;
+    c->columns = c->ldc / c->groups;
     c->places = c->batch;
     for (uint32_t i = 0; i < CONV_AXES; i++) {
         bool real = i >= lead;
@@ -105,7 +116,7 @@ static const float *pixel(const conv *c, const spot *s, int64_t a, int64_t b,
             return c->zeros;
         at = at * c->in[i] + p[i];
     }
-    return c->x + at * c->channels;
+    return c->x + at * c->pixel;
 }
 
 static void point_row(const conv *c, int64_t where, int64_t i,
@@ -144,36 +155,49 @@ static hull_status make_offsets(conv *c, eval_ctx *cx)
             for (int64_t d = 0; d < c->kernel[2]; d++)
                 c->offsets[t++] = ((a * c->dilation[0] * c->in[1] +
                                     b * c->dilation[1]) * c->in[2] +
-                                   d * c->dilation[2]) * c->channels;
+                                   d * c->dilation[2]) * c->pixel;
     return HULL_OK;
 }
 
 /* ---- few channels -------------------------------------------------------- */
+
+typedef struct padding {
+    const float *from;
+    float *to;
+    int64_t width, lead, have, n; /* floats: rows of `from`, of `to` */
+} padding;
+
+static void pad_rows(void *user, int64_t begin, int64_t end)
+{
+    const padding *p = user;
+
+    for (int64_t r = begin; r < end; r++) {
+        float *to = p->to + r * p->n;
+        int64_t rest = p->n - p->lead - p->have;
+
+        memset(to, 0, (size_t)p->lead * sizeof *to);
+        memcpy(to + p->lead, p->from + r * p->width,
+               (size_t)p->have * sizeof *to);
+        memset(to + p->lead + p->have, 0, (size_t)rest * sizeof *to);
+    }
+}
 
 /* x with its padding written out; a row of the kernel becomes one tap. */
 static hull_status copy_padded(conv *c, eval_ctx *cx)
 {
     int64_t width = (c->out[2] - 1) * c->stride[2] + c->kernel[2];
     int64_t rows = c->batch * c->in[0] * c->in[1], have = c->in[2];
-    int64_t skip = c->before[2];
-    float *copy = arena_array(cx->scratch,
-                              (size_t)(rows * width * c->channels) + 64,
-                              sizeof *copy);
+    int64_t skip = c->before[2] < width ? c->before[2] : width;
+    padding p = {.from = c->x, .width = c->in[2] * c->channels,
+                 .lead = skip * c->channels, .n = width * c->channels};
 
-    if (copy == NULL)
-        return fail_oom((size_t)(rows * width * c->channels) * sizeof *copy);
+    p.to = arena_array(cx->scratch, (size_t)(rows * p.n) + 64, sizeof *p.to);
+    if (p.to == NULL)
+        return fail_oom((size_t)(rows * p.n) * sizeof *p.to);
     have = have < width - skip ? have : width - skip;
-    for (int64_t r = 0; r < rows; r++) {
-        float *to = copy + r * width * c->channels;
-        const float *from = c->x + r * c->in[2] * c->channels;
-        int64_t lead = skip * c->channels, n = have * c->channels;
-
-        memset(to, 0, (size_t)lead * sizeof *to);
-        memcpy(to + lead, from, (size_t)n * sizeof *to);
-        memset(to + lead + n, 0,
-               (size_t)(width * c->channels - lead - n) * sizeof *to);
-    }
-    c->x = copy;
+    p.have = have * c->channels;
+    cpu_parallel(cx, rows, 1, (double)p.n * 0.3, pad_rows, &p);
+    c->x = p.to;
     c->in[2] = width;
     c->before[2] = 0;
     c->depth = c->kernel[2] * c->channels;
@@ -198,7 +222,7 @@ static void conv_activate(const conv *c, float *y, int64_t ld, int64_t r)
 static void conv_tile(const conv *c, micro *m, int64_t p, int64_t where,
                       int64_t r, float *side)
 {
-    int64_t at = where * c->columns + p * MICRO_COLS;
+    int64_t at = where * c->ldc + p * MICRO_COLS;
     int64_t width = c->columns - p * MICRO_COLS;
     size_t some = (size_t)width * sizeof(float);
     float bias[MICRO_COLS];
@@ -206,24 +230,23 @@ static void conv_tile(const conv *c, micro *m, int64_t p, int64_t where,
     m->bias = c->e.bias != NULL ? c->e.bias + p * MICRO_COLS : NULL;
     m->start = c->e.residual != NULL ? c->e.residual + at : NULL;
     m->c = c->y + at;
-    m->ldc = m->ld_start = c->columns;
+    m->ldc = m->ld_start = c->ldc;
     if (width >= MICRO_COLS) {
-        pointer_tiles[r](m);
+        VEC_NAME(pointer_tiles)[r](m);
         conv_activate(c, m->c, m->ldc, r);
         return;
     }
     if (m->bias != NULL)
         m->bias = memcpy(bias, m->bias, some);
     for (int64_t i = 0; m->start != NULL && i < r; i++)
-        memcpy(side + i * MICRO_COLS, c->e.residual + at + i * c->columns,
-               some);
+        memcpy(side + i * MICRO_COLS, c->e.residual + at + i * c->ldc, some);
     m->start = m->start != NULL ? side : NULL;
     m->c = side;
     m->ldc = m->ld_start = MICRO_COLS;
-    pointer_tiles[r](m);
+    VEC_NAME(pointer_tiles)[r](m);
     conv_activate(c, side, MICRO_COLS, r);
     for (int64_t i = 0; i < r; i++)
-        memcpy(c->y + at + i * c->columns, side + i * MICRO_COLS, some);
+        memcpy(c->y + at + i * c->ldc, side + i * MICRO_COLS, some);
 }
 
 static int64_t n_tiles(const conv *c)
@@ -231,24 +254,62 @@ static int64_t n_tiles(const conv *c)
     return (c->places + MICRO_ROWS - 1) / MICRO_ROWS;
 }
 
+/* What a part of the work has to itself. */
+typedef struct conv_side {
+    float *tile;        /* a tile beyond the columns */
+    const float **rows; /* a block's pointers */
+    int64_t *taps;      /* per tile: the first tap, and how many */
+} conv_side;
+
+/* The taps of a tile between those at either end that meet padding alone. */
+static void trim_taps(const conv *c, const float **rows, int64_t r,
+                      int64_t *out)
+{
+    int64_t first = 0, end = c->taps, i;
+
+    for (; first < end; first++) {
+        for (i = 0; i < r && rows[first * MICRO_ROWS + i] == c->zeros;)
+            i++;
+        if (i < r)
+            break;
+    }
+    for (; first < end; end--) {
+        for (i = 0; i < r && rows[(end - 1) * MICRO_ROWS + i] == c->zeros;)
+            i++;
+        if (i < r)
+            break;
+    }
+    out[0] = first;
+    out[1] = end - first;
+}
+
+static void point_tiles(const conv *c, int64_t t0, int64_t t1,
+                        const conv_side *s)
+{
+    int64_t all = n_tiles(c);
+
+    for (int64_t t = t0; t < t1; t++) {
+        int64_t from = c->places * t / all, to = c->places * (t + 1) / all;
+        const float **rows = s->rows + (t - t0) * c->taps * MICRO_ROWS;
+
+        for (int64_t i = from; i < to; i++)
+            point_row(c, i, i - from, rows);
+        trim_taps(c, rows, to - from, s->taps + 2 * (t - t0));
+    }
+}
+
 /* Tiles [t0, t1) by panels [p0, p1), a block of tiles at a time: their rows
  * stay in L2 while the panels pass. */
 static void conv_range(const conv *c, int64_t t0, int64_t t1, int64_t p0,
-                       int64_t p1, const float **rows, float *side)
+                       int64_t p1, const conv_side *s)
 {
-    int64_t all = n_tiles(c), per_tile = c->taps * MICRO_ROWS;
-    int64_t panel_n = c->taps * c->depth * MICRO_COLS;
+    int64_t all = n_tiles(c), per_tap = c->depth * MICRO_COLS;
+    int64_t panel_n = c->taps * per_tap;
 
     for (int64_t b = t0; b < t1; b += c->block) {
         int64_t end = b + c->block < t1 ? b + c->block : t1;
 
-        for (int64_t t = b; t < end; t++) {
-            int64_t from = c->places * t / all;
-            int64_t to = c->places * (t + 1) / all;
-
-            for (int64_t i = from; i < to; i++)
-                point_row(c, i, i - from, rows + (t - b) * per_tile);
-        }
+        point_tiles(c, b, end, s);
         for (int64_t p = p0; p < p1; p++) {
             const float *panel = c->w + p * panel_n;
             const float *next = end - b > 1 && p + 1 < p1 ? panel + panel_n
@@ -257,12 +318,15 @@ static void conv_range(const conv *c, int64_t t0, int64_t t1, int64_t p0,
 
             for (int64_t t = b; t < end; t++) {
                 int64_t from = c->places * t / all;
-                micro m = {.taps = c->taps, .depth = c->depth,
-                           .rows = rows + (t - b) * per_tile, .panel = panel,
+                const int64_t *taps = s->taps + 2 * (t - b);
+                micro m = {.taps = taps[1], .depth = c->depth,
+                           .rows = s->rows +
+                                   ((t - b) * c->taps + taps[0]) * MICRO_ROWS,
+                           .panel = panel + taps[0] * per_tap,
                            .ahead = (const char *)next + off};
 
                 conv_tile(c, &m, p, from, c->places * (t + 1) / all - from,
-                          side);
+                          s->tile);
                 off += step;
                 if (off + step > panel_n * 4)
                     off = 0;
@@ -273,19 +337,29 @@ static void conv_range(const conv *c, int64_t t0, int64_t t1, int64_t p0,
 
 static hull_status conv_part(void *user, size_t i)
 {
-    const conv *c = user;
-    int64_t part = (int64_t)i, tiles = n_tiles(c);
-    char *mine = (char *)c->scratch + part * c->scratch_bytes;
-    float *side = (float *)(void *)mine;
-    const float **rows =
-        (const float **)(void *)(side + MICRO_ROWS * MICRO_COLS);
+    conv c = *(const conv *)user;
+    int64_t part = (int64_t)i, tiles = n_tiles(&c);
+    int64_t t0 = 0, t1 = tiles, p0 = 0, p1 = c.panels_n;
+    char *mine = (char *)c.scratch + part * c.scratch_bytes;
+    conv_side s = {.tile = (float *)(void *)mine};
 
-    if (c->by_places)
-        conv_range(c, tiles * part / c->parts, tiles * (part + 1) / c->parts,
-                   0, c->panels_n, rows, side);
-    else
-        conv_range(c, 0, tiles, c->panels_n * part / c->parts,
-                   c->panels_n * (part + 1) / c->parts, rows, side);
+    s.taps = (int64_t *)(void *)(s.tile + MICRO_ROWS * MICRO_COLS);
+    s.rows = (const float **)(void *)(s.taps + 2 * c.block);
+    if (c.by_places) {
+        t0 = tiles * part / c.parts;
+        t1 = tiles * (part + 1) / c.parts;
+    } else {
+        p0 = c.panels_n * part / c.parts;
+        p1 = c.panels_n * (part + 1) / c.parts;
+    }
+    for (int64_t g = 0; g < c.groups; g++) {
+        conv_range(&c, t0, t1, p0, p1, &s);
+        c.x += c.channels;
+        c.w += c.panels_n * c.taps * c.depth * MICRO_COLS;
+        c.y += c.columns;
+        c.e.bias += c.e.bias != NULL ? c.columns : 0;
+        c.e.residual += c.e.residual != NULL ? c.columns : 0;
+    }
     return HULL_OK;
 }
 
@@ -293,12 +367,13 @@ static hull_status conv_dense(conv *c, eval_ctx *cx)
 {
     int64_t tiles, work_per_tile;
 
-    if (c->channels < FEW_CHANNELS && c->dilation[2] == 1 && c->kernel[2] > 1)
+    if (c->groups == 1 && c->channels < FEW_CHANNELS && c->dilation[2] == 1 &&
+        c->kernel[2] > 1)
         TRY(copy_padded(c, cx));
     TRY(make_offsets(c, cx));
     tiles = n_tiles(c);
     c->panels_n = (c->columns + MICRO_COLS - 1) / MICRO_COLS;
-    work_per_tile = MICRO_ROWS * c->taps * c->depth * c->columns;
+    work_per_tile = MICRO_ROWS * c->taps * c->depth * c->ldc;
     c->parts = pool_threads(cx->pool);
     if ((double)tiles * (double)work_per_tile < 5e5)
         c->parts = 1;
@@ -308,6 +383,7 @@ static hull_status conv_dense(conv *c, eval_ctx *cx)
     c->block = c->block < tiles ? c->block : tiles;
     c->scratch_bytes = (int64_t)round_up(
         (uint64_t)(MICRO_ROWS * MICRO_COLS * (int64_t)sizeof(float) +
+                   c->block * 2 * (int64_t)sizeof(int64_t) +
                    c->block * c->taps * MICRO_ROWS *
                        (int64_t)sizeof(float *)), 64);
     c->scratch = arena_array(cx->scratch, (size_t)c->parts,
@@ -319,56 +395,192 @@ static hull_status conv_dense(conv *c, eval_ctx *cx)
 
 /* ---- depthwise ----------------------------------------------------------- */
 
-/* One output where, channels [from, from + n). */
-VEC_INLINE void single_place(const conv *c, const spot *s, int64_t to,
-                             int64_t from, int64_t n)
+#define DEPTH_PLACES 8
+
+/* Places of one row that have the same taps inside the image. */
+typedef struct depth_run {
+    const float *x, *w;      /* of the first place's first tap inside */
+    int64_t n[CONV_AXES];    /* taps inside */
+    int64_t dx[CONV_AXES], dw[CONV_AXES]; /* floats between taps */
+    int64_t next, at;        /* to the next place; of the first one's result */
+} depth_run;
+
+/* Channels [ch, ch + n) of p places; p is constant after inlining. */
+VEC_INLINE void depth_sums(int p, const conv *c, const depth_run *d, int64_t ch,
+                           int64_t n)
 {
     bool whole = n == VEC_LANES;
-    vec sum = vec_set(0.0f);
-    int64_t t = 0;
+    float *y = c->y + d->at + ch;
+    vec s[DEPTH_PLACES], start = vec_set(0.0f);
 
     if (c->e.bias != NULL)
-        sum = whole ? vec_load(c->e.bias + from)
-                    : vec_load_some(c->e.bias + from, n);
-    for (int64_t a = 0; a < c->kernel[0]; a++)
-        for (int64_t b = 0; b < c->kernel[1]; b++)
-            for (int64_t d = 0; d < c->kernel[2]; d++, t++) {
-                const float *x = s->inside
-                                     ? c->x + s->image + c->offsets[t]
-                                     : pixel(c, s, a, b, d);
-                const float *w = c->w + t * c->channels + from;
+        start = whole ? vec_load(c->e.bias + ch)
+                      : vec_load_some(c->e.bias + ch, n);
+    VEC_UNROLL
+    for (int i = 0; i < p; i++)
+        s[i] = start;
+    for (int64_t a = 0; a < d->n[0]; a++)
+        for (int64_t b = 0; b < d->n[1]; b++) {
+            const float *x = d->x + a * d->dx[0] + b * d->dx[1] + ch;
+            const float *w = d->w + a * d->dw[0] + b * d->dw[1] + ch;
 
-                if (x == c->zeros)
-                    continue;
-                sum = whole ? vec_fma(vec_load(x + from), vec_load(w), sum)
-                            : vec_fma(vec_load_some(x + from, n),
-                                      vec_load_some(w, n), sum);
+            for (int64_t k = 0; k < d->n[2]; k++) {
+                vec weight = whole ? vec_load(w) : vec_load_some(w, n);
+
+                VEC_UNROLL
+                for (int i = 0; i < p; i++)
+                    s[i] = vec_fma(whole ? vec_load(x + i * d->next)
+                                         : vec_load_some(x + i * d->next, n),
+                                   weight, s[i]);
+                x += d->dx[2];
+                w += d->dw[2];
             }
-    if (c->e.residual != NULL)
-        sum = vec_add(sum, vec_load_some(c->e.residual + to + from, n));
-    sum = epilogue_apply(&c->e, sum);
-    if (whole)
-        vec_store(c->y + to + from, sum);
-    else
-        vec_store_some(c->y + to + from, sum, n);
+        }
+    VEC_UNROLL
+    for (int i = 0; i < p; i++) {
+        if (whole)
+            vec_store(y + i * c->ldc, s[i]);
+        else
+            vec_store_some(y + i * c->ldc, s[i], n);
+    }
 }
 
-static void single_range(void *user, int64_t begin, int64_t end)
+/* Residual and activation of p places. */
+VEC_INLINE void depth_finish(int p, const conv *c, const depth_run *d,
+                             int64_t ch, int64_t n)
+{
+    bool whole = n == VEC_LANES;
+
+    if (c->e.residual == NULL && c->e.act == PACKED_NONE)
+        return;
+    for (int64_t i = 0; i < p; i++) {
+        int64_t at = d->at + i * c->ldc + ch;
+        vec s = whole ? vec_load(c->y + at) : vec_load_some(c->y + at, n);
+
+        if (c->e.residual != NULL)
+            s = vec_add(s, whole ? vec_load(c->e.residual + at)
+                                 : vec_load_some(c->e.residual + at, n));
+        s = epilogue_apply(&c->e, s);
+        if (whole)
+            vec_store(c->y + at, s);
+        else
+            vec_store_some(c->y + at, s, n);
+    }
+}
+
+VEC_INLINE void depth_places(int p, const conv *c, const depth_run *d,
+                             int64_t c0, int64_t c1)
+{
+    for (; c0 + VEC_LANES <= c1; c0 += VEC_LANES) {
+        depth_sums(p, c, d, c0, VEC_LANES);
+        depth_finish(p, c, d, c0, VEC_LANES);
+    }
+    if (c0 < c1) {
+        depth_sums(p, c, d, c0, c1 - c0);
+        depth_finish(p, c, d, c0, c1 - c0);
+    }
+}
+
+typedef void depth_fn(const conv *c, const depth_run *d, int64_t c0,
+                      int64_t c1);
+#define DEPTH_EACH(f) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8)
+#define DEPTH_DEFINE(p)                                                       \
+    static void depth_##p(const conv *c, const depth_run *d, int64_t c0,      \
+                          int64_t c1)                                         \
+    {                                                                         \
+        depth_places(p, c, d, c0, c1);                                        \
+    }
+DEPTH_EACH(DEPTH_DEFINE)
+#define NAME(p) depth_##p,
+static depth_fn *const depth_fns[] = {NULL, DEPTH_EACH(NAME)};
+#undef NAME
+
+/* Taps [*first, end) of axis i are inside when tap 0 is at `at`: end. */
+static int64_t taps_inside(const conv *c, int i, int64_t at, int64_t *first)
+{
+    int64_t d = c->dilation[i], end = c->in[i] - at;
+
+    end = end <= 0 ? 0 : (end + d - 1) / d;
+    end = end < c->kernel[i] ? end : c->kernel[i];
+    *first = at >= 0 ? 0 : (d - 1 - at) / d;
+    *first = *first < end ? *first : end;
+    return end;
+}
+
+/* Places [from, to) of the row that begins at s. */
+static void depth_row(const conv *c, const spot *s, int64_t row, int64_t from,
+                      int64_t to, int64_t c0, int64_t c1)
+{
+    int64_t at[CONV_AXES] = {s->at[0], s->at[1],
+                             from * c->stride[2] - c->before[2]};
+    depth_run d = {.next = c->stride[2] * c->pixel,
+                   .at = (row * c->out[2] + from) * c->ldc, .w = c->w};
+    int64_t pixel = s->image, step = c->pixel, tap = c->pixel;
+
+    for (int i = 0; i < CONV_AXES; i++) {
+        int64_t first, end = taps_inside(c, i, at[i], &first);
+
+        d.n[i] = end - first;
+        if (d.n[i] == 0)
+            first = 0;
+        pixel = pixel * c->in[i] +
+                (d.n[i] == 0 ? 0 : at[i] + first * c->dilation[i]);
+        at[i] = first;
+    }
+    for (int i = CONV_AXES; i-- > 0;) {
+        d.dx[i] = step * c->dilation[i];
+        d.dw[i] = tap;
+        d.w += at[i] * tap;
+        step *= c->in[i];
+        tap *= c->kernel[i];
+    }
+    d.x = c->x + pixel * c->pixel;
+    for (int64_t n; from < to; from += n) {
+        int64_t runs = (to - from + DEPTH_PLACES - 1) / DEPTH_PLACES;
+
+        n = (to - from) / runs;
+        depth_fns[n](c, &d, c0, c1);
+        d.x += n * d.next;
+        d.at += n * c->ldc;
+    }
+}
+
+/* Rows of places, each in `block` pieces of the channels. */
+static void depth_range(void *user, int64_t begin, int64_t end)
 {
     const conv *c = user;
+    int64_t reach = (c->kernel[2] - 1) * c->dilation[2], n = c->out[2];
+    int64_t left = (c->before[2] + c->stride[2] - 1) / c->stride[2];
+    int64_t right = c->in[2] - 1 - reach + c->before[2]; /* last one inside */
 
-    for (int64_t where = begin; where < end; where++) {
-        spot s = spot_of(c, where);
-        int64_t from = 0;
+    right = right < 0 ? 0 : right / c->stride[2] + 1;
+    left = left < n ? left : n;
+    right = right < left ? left : right < n ? right : n;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t row = i / c->block, piece = i % c->block;
+        int64_t vecs = (c->pixel + VEC_LANES - 1) / VEC_LANES;
+        int64_t c0 = vecs * piece / c->block * VEC_LANES;
+        int64_t c1 = vecs * (piece + 1) / c->block * VEC_LANES;
+        spot s = spot_of(c, row * n);
 
-        if (s.inside) /* from here on: where the first tap is */
-            s.image = pixel(c, &s, 0, 0, 0) - c->x;
-        for (; from + VEC_LANES <= c->channels; from += VEC_LANES)
-            single_place(c, &s, where * c->channels, from, VEC_LANES);
-        if (from < c->channels)
-            single_place(c, &s, where * c->channels, from,
-                         c->channels - from);
+        c1 = c1 < c->pixel ? c1 : c->pixel;
+        for (int64_t x = 0; x < left; x++)
+            depth_row(c, &s, row, x, x + 1, c0, c1);
+        if (left < right)
+            depth_row(c, &s, row, left, right, c0, c1);
+        for (int64_t x = right; x < n; x++)
+            depth_row(c, &s, row, x, x + 1, c0, c1);
     }
+}
+
+static void depthwise(conv *c, eval_ctx *cx)
+{
+    int64_t rows = c->places / c->out[2], few = 4 * pool_threads(cx->pool);
+
+    c->block = rows >= few ? 1 : (few + rows - 1) / rows;
+    cpu_parallel(cx, rows * c->block, 1,
+                 (double)(c->taps * c->pixel * c->out[2]) * 0.03 /
+                     (double)c->block, depth_range, c);
 }
 
 hull_status VEC_NAME(cpu_conv)(eval_ctx *cx, const node *n, const tensor *in,
@@ -380,16 +592,15 @@ hull_status VEC_NAME(cpu_conv)(eval_ctx *cx, const node *n, const tensor *in,
     TRY(conv_open(&c, n, in, out));
     if (c.places == 0)
         return HULL_OK;
-    if (attr_int(n, "groups") != 1) {
-        TRY(make_offsets(&c, cx));
-        cpu_parallel(cx, c.places, c.out[2],
-                     (double)(c.taps * c.channels) * 0.1, single_range, &c);
+    if (in[1].rank == 2) {
+        depthwise(&c, cx);
         return HULL_OK;
     }
     for (int i = 0; i < CONV_AXES; i++)
         plain = plain && c.kernel[i] == 1 && c.stride[i] == 1 &&
                 c.in[i] == c.out[i];
-    if (plain && c.channels >= DEEP_CHANNELS)
+    if (plain && c.groups == 1 &&
+        (c.channels >= DEEP_CHANNELS || c.places <= MICRO_ROWS))
         return VEC_NAME(gemm_run)(cx, c.places, c.columns, c.channels, c.x,
                                   c.w, c.y, &c.e);
     return conv_dense(&c, cx);

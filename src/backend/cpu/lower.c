@@ -8,12 +8,14 @@
  * program and runs again at every refit.
  */
 #include "backend/cpu/cpu.h"
+#include "ops/family.h"
 #include "passes/pass.h"
 
 typedef struct lowering {
     graph *g;
     graph_facts f;
     int64_t tile;
+    bool winograd;
 } lowering;
 
 static int64_t n_panels(const lowering *l, int64_t n)
@@ -98,16 +100,18 @@ static void lower_matmul(lowering *l, node *n)
 
 /* ---- conv ---------------------------------------------------------------- */
 
-/* w [m, c, *] as panels [p, taps * c, tile]. */
-static val pack_conv(lowering *l, val w, int64_t taps)
+/* w [m, c, *] as panels [groups * p, taps * c, tile]. */
+static val pack_conv(lowering *l, val w, int64_t groups, int64_t taps)
 {
     static const int64_t perm[] = {0, 3, 2, 1};
     const type *t = graph_type(l->g, w);
-    int64_t m = t->dims[0], c = t->dims[1];
-    dim apart[4] = {n_panels(l, m), l->tile, c, taps};
-    dim panels[3] = {n_panels(l, m), taps * c, l->tile};
+    int64_t m = t->dims[0] / groups, c = t->dims[1];
+    int64_t all = groups * n_panels(l, m);
+    dim grouped[3] = {groups, m, c * taps}, apart[4] = {all, l->tile, c, taps};
+    dim panels[3] = {all, taps * c, l->tile};
 
-    w = op_reshape(l->g, fill_axis(l, w, 0, m), apart, 4);
+    w = fill_axis(l, op_reshape(l->g, w, grouped, 3), 1, m);
+    w = op_reshape(l->g, w, apart, 4);
     return op_reshape(l->g, op_transpose(l->g, w, perm, 4), panels, 3);
 }
 
@@ -127,52 +131,184 @@ static bool is_lowered_conv(const lowering *l, const node *n, bool *single)
     int64_t groups = attr_int(n, "groups");
 
     *single = groups > 1 && groups == w->dims[0] && w->dims[1] == 1;
-    return (groups == 1 || *single) && x->rank >= 3 && x->rank <= 5 &&
+    return groups >= 1 && w->dims[0] % groups == 0 && x->rank >= 3 &&
+           x->rank <= 5 &&
            x->dtype == HULL_F32 && is_weight(l, n->in[1]) &&
            value_is_runtime(&l->f, n->in[0]) &&
            (x->dims[1] == w->dims[1] * groups);
 }
 
-static void lower_conv(lowering *l, node *n)
+/* Tiles of m x m places for this convolution, 0: it stays a direct one. F(4x4)
+ * has weights four times as large, which pays while they stay in the cache. */
+static int64_t winograd_m(const lowering *l, const node *n)
+{
+    const type *w = graph_type(l->g, n->in[1]);
+    const type *x = graph_type(l->g, n->in[0]);
+    int64_t size;
+    window win;
+
+    if (!l->winograd || w->rank != 4 || attr_int(n, "groups") != 1 ||
+        w->dims[0] % 16 != 0 || w->dims[1] % 16 != 0)
+        return 0;
+    if (window_read(&win, n, 2) != HULL_OK)
+        return 0; /* the shape rule has refused it */
+    for (uint32_t i = 0; i < 2; i++)
+        if (w->dims[2 + i] != 3 || win.stride[i] != 1 || win.dilation[i] != 1 ||
+            win.before[i] > 1 || win.after[i] > 1 ||
+            (dim_is_int(l->g->m, x->dims[2 + i], &size) && size < 4))
+            return 0;
+    return w->dims[0] <= 128 && w->dims[1] <= 128 ? 4 : 2;
+}
+
+/* The convolution of x, channels last; the caller adds what both kinds
+ * share. */
+static node *winograd_conv(lowering *l, const node *n, val x, int64_t m)
+{
+    const attr *pad = node_attr(n, "pad");
+    node *u = node_new(l->g, OP_winograd_weight), *c;
+
+    node_input(l->g, u, n->in[1]);
+    node_int(l->g, u, "m", m);
+    node_int(l->g, u, "tile", l->tile);
+    c = node_new(l->g, OP_conv_winograd);
+    node_input(l->g, c, x);
+    node_input(l->g, c, node_add(l->g, u));
+    node_int(l->g, c, "m", m);
+    node_ints(l->g, c, "pad", pad->u.ints.p, pad->u.ints.n);
+    return c;
+}
+
+static node *direct_conv(lowering *l, const node *n, val x, bool single)
 {
     static const char *const lists[] = {"stride", "pad", "dilation"};
     const type *w = graph_type(l->g, n->in[1]);
-    int64_t kernel[HULL_MAX_RANK], perm[HULL_MAX_RANK], back[HULL_MAX_RANK];
-    int64_t taps = 1;
-    uint32_t rank = w->rank;
-    bool single;
-    node *c;
+    int64_t kernel[HULL_MAX_RANK], taps = 1, groups = attr_int(n, "groups");
+    node *c = node_new(l->g, OP_conv_nhwc);
 
-    if (!is_lowered_conv(l, n, &single))
-        return;
-    perm[0] = back[0] = 0;
-    back[1] = rank - 1;
-    perm[rank - 1] = 1;
-    for (uint32_t i = 0; i + 2 < rank; i++) {
+    for (uint32_t i = 0; i + 2 < w->rank; i++) {
         kernel[i] = w->dims[2 + i];
         taps *= kernel[i];
-        perm[1 + i] = 2 + i;
-        back[2 + i] = 1 + i;
     }
-    c = node_new(l->g, OP_conv_nhwc);
-    node_input(l->g, c, op_transpose(l->g, n->in[0], perm, rank));
+    node_input(l->g, c, x);
     node_input(l->g, c, single ? pack_depthwise(l, n->in[1], taps)
-                               : pack_conv(l, n->in[1], taps));
-    if (n->n_in > 2)
-        node_input(l->g, c, n->in[2]);
-    node_int(l->g, c, "n", w->dims[0]);
-    node_int(l->g, c, "tile", l->tile);
-    node_int(l->g, c, "groups", attr_int(n, "groups"));
-    node_ints(l->g, c, "kernel", kernel, rank - 2);
+                               : pack_conv(l, n->in[1], groups, taps));
+    node_int(l->g, c, "groups", groups);
+    node_ints(l->g, c, "kernel", kernel, w->rank - 2);
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
         const attr *a = node_attr(n, lists[i]);
 
         node_ints(l->g, c, lists[i], a->u.ints.p, a->u.ints.n);
     }
+    return c;
+}
+
+/* Channels last and back. */
+static void last_perms(uint32_t rank, int64_t *perm, int64_t *back)
+{
+    perm[0] = back[0] = 0;
+    back[1] = rank - 1;
+    perm[rank - 1] = 1;
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        perm[1 + i] = 2 + i;
+        back[2 + i] = 1 + i;
+    }
+}
+
+static void lower_conv(lowering *l, node *n)
+{
+    const type *w = graph_type(l->g, n->in[1]);
+    int64_t perm[HULL_MAX_RANK], back[HULL_MAX_RANK], m, columns = w->dims[0];
+    uint32_t rank = w->rank;
+    bool single;
+    node *c;
+    val x;
+
+    if (!is_lowered_conv(l, n, &single))
+        return;
+    last_perms(rank, perm, back);
+    x = op_transpose(l->g, n->in[0], perm, rank);
+    m = winograd_m(l, n);
+    c = m != 0 ? winograd_conv(l, n, x, m) : direct_conv(l, n, x, single);
+    if (n->n_in > 2)
+        node_input(l->g, c, n->in[2]);
+    node_int(l->g, c, "n", columns);
+    node_int(l->g, c, "tile", l->tile);
     if (c != NULL)
         c->label = n->label;
     graph_replace(l->g, n->out[0],
                   op_transpose(l->g, node_add(l->g, c), back, rank));
+}
+
+/* Are all elements of a list `v`? An empty one stands for that. */
+static bool all_are(const node *n, const char *list, int64_t v)
+{
+    const attr *a = node_attr(n, list);
+
+    for (uint32_t i = 0; i < a->u.ints.n; i++)
+        if (a->u.ints.p[i] != v)
+            return false;
+    return true;
+}
+
+/* w [c, m, *] as panels of a matrix [c, taps * m]; the bias as often. */
+static void pack_spread(lowering *l, val *w, val *bias, int64_t taps)
+{
+    static const int64_t perm[] = {0, 2, 1};
+    const type *t = graph_type(l->g, *w);
+    int64_t c = t->dims[0], m = t->dims[1];
+    dim apart[3] = {c, m, taps}, matrix[2] = {c, taps * m};
+    dim each[2] = {taps, m}, all[1] = {taps * m};
+
+    *w = op_transpose(l->g, op_reshape(l->g, *w, apart, 3), perm, 3);
+    *w = pack_matrix(l, op_reshape(l->g, *w, matrix, 2), false);
+    if (*bias != 0)
+        *bias = op_reshape(l->g, op_expand(l->g, *bias, each, 2), all, 1);
+}
+
+/* A conv_transpose whose stride is its kernel writes every place once: a gemm
+ * for each pixel, [b, h, w, kh * kw * m], and the pixels' pieces put together.
+ * Other ones stay with the reference kernel. */
+static void lower_conv_transpose(lowering *l, node *n)
+{
+    static const int64_t mix[] = {0, 1, 3, 2, 4, 5};
+    const type *w = graph_type(l->g, n->in[1]), *x = graph_type(l->g, n->in[0]);
+    const attr *stride = node_attr(n, "stride");
+    int64_t perm[4], back[4], kh, kw, m;
+    val panels = n->in[1], bias = n->n_in > 2 ? n->in[2] : 0, y;
+    dim apart[6], image[4];
+    node *p;
+
+    if (w->rank != 4 || attr_int(n, "groups") != 1 || !all_are(n, "pad", 0) ||
+        !all_are(n, "out_pad", 0) || !all_are(n, "dilation", 1) ||
+        !is_weight(l, n->in[1]) || !value_is_runtime(&l->f, n->in[0]) ||
+        stride->u.ints.n != 2 || stride->u.ints.p[0] != w->dims[2] ||
+        stride->u.ints.p[1] != w->dims[3] || w->dims[0] != x->dims[1])
+        return;
+    m = w->dims[1];
+    kh = w->dims[2];
+    kw = w->dims[3];
+    apart[0] = image[0] = x->dims[0];
+    apart[1] = x->dims[2];
+    apart[2] = x->dims[3];
+    apart[3] = kh;
+    apart[4] = kw;
+    apart[5] = image[3] = m;
+    image[1] = dim_mul(l->g->m, apart[1], kh);
+    image[2] = dim_mul(l->g->m, apart[2], kw);
+    last_perms(4, perm, back);
+    pack_spread(l, &panels, &bias, kh * kw);
+    y = op_transpose(l->g, n->in[0], perm, 4);
+    p = node_new(l->g, OP_gemm);
+    node_input(l->g, p, y);
+    node_input(l->g, p, panels);
+    node_input(l->g, p, bias);
+    node_int(l->g, p, "n", kh * kw * m);
+    node_int(l->g, p, "tile", l->tile);
+    if (p != NULL)
+        p->label = n->label;
+    y = op_reshape(l->g, node_add(l->g, p), apart, 6);
+    y = op_reshape(l->g, op_transpose(l->g, y, mix, 6), image, 4);
+    graph_replace(l->g, n->out[0], op_transpose(l->g, y, back, 4));
 }
 
 /* adaptive_avg_pool to 1 x 1 is a mean. */
@@ -200,10 +336,10 @@ static void lower_global_pool(lowering *l, node *n)
 hull_status cpu_lower(device *d, graph *g, const options *o)
 {
     const cpu_device *c = (const cpu_device *)(const void *)d;
-    lowering l = {.g = g, .tile = cpu_tile(c->has.level)};
+    lowering l = {.g = g, .tile = cpu_tile(c->has.level),
+                  .winograd = option_on(o, OPT_winograd)};
     node *next;
 
-    (void)o;
     TRY(graph_facts_get(&l.f, g));
     for (node *n = graph_first(g); n != NULL; n = next) {
         next = graph_next(g, n);
@@ -215,6 +351,8 @@ hull_status cpu_lower(device *d, graph *g, const options *o)
             lower_matmul(&l, n);
         else if (n->op == OP_conv)
             lower_conv(&l, n);
+        else if (n->op == OP_conv_transpose)
+            lower_conv_transpose(&l, n);
         else if (n->op == OP_adaptive_avg_pool)
             lower_global_pool(&l, n);
         TRY(ir_status(g->m));

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * winograd_avx2.c - winograd_vec.h at this level.
+ */
+#include "backend/cpu/winograd_vec.h"
