@@ -248,6 +248,79 @@ static void test_attention_hostile(void **state)
     }
 }
 
+/* ---- matmul -------------------------------------------------------------- */
+
+static void product(const char *a, const char *b, const char *bias,
+                    const char *attrs, int how)
+{
+    char text[512];
+
+    snprintf(text, sizeof text,
+             "graph @t(%%a: f32%s, %%b: f32%s%s%s) {\n"
+             "  %%r = matmul %%a, %%b%s {%s}\n  return %%r\n}\n",
+             a, b, bias[0] != 0 ? ", %c: f32" : "", bias,
+             bias[0] != 0 ? ", %c" : "", attrs);
+    check(text, how, 2e-5);
+}
+
+static void test_product_sizes(void **state)
+{
+    static const int rows[] = {1, 2, 4, 5, 7, 14, 15, 29, 61};
+    static const int columns[] = {1, 3, 8, 16, 17, 31, 32, 33, 100};
+    static const int depths[] = {1, 2, 7, 16, 33};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        for (size_t j = 0; j < COUNT_OF(columns); j++)
+            for (size_t k = 0; k < COUNT_OF(depths); k++) {
+                int m = rows[i], n = columns[j], d = depths[k];
+                char a[2][32], b[2][32];
+
+                snprintf(a[0], 32, "[%d,%d]", m, d);
+                snprintf(a[1], 32, "[%d,%d]", d, m);
+                snprintf(b[0], 32, "[%d,%d]", d, n);
+                snprintf(b[1], 32, "[%d,%d]", n, d);
+                product(a[0], b[0], "", "", PLAIN);
+                product(a[0], b[1], "", "trans_b=true", HOSTILE);
+                product(a[1], b[0], "", "trans_a=true", HOSTILE);
+                product(a[1], b[1], "", "trans_a=true, trans_b=true", PLAIN);
+            }
+}
+
+static void test_product_batches(void **state)
+{
+    (void)state;
+    product("[2,3,20,9]", "[2,3,9,40]", "", "", PLAIN);
+    product("[2,1,20,9]", "[3,9,40]", "", "", PLAIN);
+    product("[3,20,9]", "[2,1,9,40]", "[40]", "", PLAIN);
+    product("[2,3,20,9]", "[9,40]", "[20,1]", "", PLAIN);
+    product("[2,3,20,9]", "[9,40]", "[3,20,40]", "", PLAIN);
+    product("[2,3,20,9]", "[9,40]", "[40]", "", PLAIN);
+    product("[2,3,3,9]", "[40,9]", "[1]", "trans_b=true", PLAIN);
+    product("[2,3,9,20]", "[40,9]", "[2,1,1,40]",
+            "trans_a=true, trans_b=true", PLAIN);
+    product("[9]", "[9,40]", "[40]", "", PLAIN);
+    product("[5,9]", "[9]", "[5]", "", PLAIN);
+    product("[2,5,9]", "[9]", "[2,5]", "", PLAIN);
+    product("[9]", "[2,9,40]", "", "", PLAIN);
+    product("[9]", "[9]", "", "", PLAIN);
+    product("[200,3,3]", "[200,3,3]", "", "", PLAIN);
+    product("[200,3,3]", "[200,3,3]", "", "trans_b=true", PLAIN);
+    product("[3,0]", "[0,4]", "[4]", "", PLAIN);
+    product("[30,0]", "[0,40]", "[40]", "", PLAIN);
+    product("[0,3]", "[3,4]", "", "", PLAIN);
+}
+
+static void test_product_deep(void **state)
+{
+    (void)state;
+    product("[20,2000]", "[2000,70]", "[70]", "", PLAIN);
+    product("[20,1537]", "[70,1537]", "", "trans_b=true", PLAIN);
+    product("[1600,20]", "[1600,70]", "[20,1]", "trans_a=true", PLAIN);
+    product("[3,1600]", "[600,1600]", "", "trans_b=true", PLAIN);
+    product("[3,1600]", "[1600,700]", "", "", PLAIN);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -269,6 +342,9 @@ int main(void)
         cmocka_unit_test(test_attention_shared_heads),
         cmocka_unit_test(test_attention_masks),
         cmocka_unit_test(test_attention_hostile),
+        cmocka_unit_test(test_product_sizes),
+        cmocka_unit_test(test_product_batches),
+        cmocka_unit_test(test_product_deep),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -107,3 +107,8 @@ bool takes_cast(const graph *g, const node *n)
     return is_cast_int(from) && from != to &&
            (is_cast_int(to) || to == HULL_F32);
 }
+
+bool takes_product(const graph *g, const node *n)
+{
+    return cpu_all_dtype(g, n, HULL_F32);
+}

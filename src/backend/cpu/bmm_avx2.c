@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * bmm_avx2.c - bmm_vec.h at this level.
+ */
+#include "backend/cpu/bmm_vec.h"
