@@ -97,6 +97,15 @@ static hull_status set_flag(bool *out)
     return HULL_OK;
 }
 
+static hull_status add_size(cli *c, const char *arg)
+{
+    if (c->n_sizes == SIZES_MAX)
+        return fail(HULL_EINVAL, "--size %s is one too many, want %d", arg,
+                    SIZES_MAX);
+    c->sizes[c->n_sizes++] = arg;
+    return HULL_OK;
+}
+
 static hull_status add_argument(cli *c, const char *arg)
 {
     if (c->n_args == c->command->max_args)
@@ -138,6 +147,16 @@ static hull_status store(cli *c, int key, const char *arg)
     case KEY_ATOL: return set_number(&c->atol, "atol", arg);
     case KEY_RTOL: return set_number(&c->rtol, "rtol", arg);
     case KEY_REPEAT: return set_count(&c->repeat, "repeat", arg);
+    case KEY_SIZE: return add_size(c, arg);
+    case KEY_THREADS: return hull_options_set(c->options, "threads", arg);
+    case KEY_ROUNDS: return set_count(&c->rounds, "rounds", arg);
+    case KEY_SECONDS: return set_number(&c->seconds, "seconds", arg);
+    case KEY_SESSIONS: return set_text(&c->sessions, arg);
+    case KEY_REFIT: return set_text(&c->refit, arg);
+    case KEY_PROFILE: return set_flag(&c->profile);
+    case KEY_ROOFLINE: return set_flag(&c->roofline);
+    case KEY_TRACE: return set_text(&c->trace, arg);
+    case KEY_SERVE: return set_flag(&c->serve);
     case ARGP_KEY_ARG: return add_argument(c, arg);
     default: return HULL_EINTERNAL;
     }

@@ -66,13 +66,24 @@ enum option_key {
     KEY_PASS,
     KEY_STAGE,
     KEY_CANONICAL,
-    KEY_SPLIT
+    KEY_SPLIT,
+    KEY_SIZE,
+    KEY_THREADS,
+    KEY_ROUNDS,
+    KEY_SECONDS,
+    KEY_SESSIONS,
+    KEY_REFIT,
+    KEY_PROFILE,
+    KEY_ROOFLINE,
+    KEY_TRACE,
+    KEY_SERVE
 };
 
 /* Letters by which a name may differ from the one that was meant. */
 #define TYPO_MAX 2
 
 #define ARGS_MAX 2
+#define SIZES_MAX 32
 
 typedef struct cli {
     const struct command *command; /* NULL until it is known */
@@ -88,6 +99,12 @@ typedef struct cli {
     bool canonical, split;
     double atol, rtol;
     uint64_t repeat;
+    /* bench */
+    const char *sizes[SIZES_MAX], *sessions, *refit, *trace;
+    uint32_t n_sizes;
+    bool profile, roofline, serve;
+    uint64_t rounds;
+    double seconds;
 } cli;
 
 /* Options that several commands share; a bit set in a command's row. */
@@ -110,7 +127,7 @@ typedef struct command {
 } command;
 
 extern const command command_compile, command_refit, command_run,
-    command_inspect, command_explain, command_cache, command_opt,
+    command_bench, command_inspect, command_explain, command_cache, command_opt,
     command_options, command_version, command_help;
 
 /* ---- args.c -------------------------------------------------------------- */

@@ -10,7 +10,8 @@
 #include "cli/cli.h"
 
 static const command *const commands[] = {
-    &command_compile, &command_refit, &command_run,     &command_inspect,
+    &command_compile, &command_refit, &command_run,     &command_bench,
+    &command_inspect,
     &command_explain, &command_cache, &command_opt,     &command_options,
     &command_version, &command_help,
 };
@@ -149,6 +150,8 @@ static hull_status start(cli *c, int argc, char **argv)
     c->atol = 1e-4;
     c->rtol = 1e-3;
     c->repeat = 1;
+    c->rounds = 5;
+    c->seconds = 0.5;
     c->suffix = "";
     c->expect_prefix = "out:";
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)

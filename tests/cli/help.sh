@@ -3,7 +3,7 @@
 "$HULL" help
 "$HULL" --help >again
 "$HULL" help | cmp - again
-for name in compile refit run inspect explain cache opt options version help
+for name in compile refit run inspect explain bench cache opt options version help
 do
     "$HULL" $name --help >text
     "$HULL" help $name | cmp - text
