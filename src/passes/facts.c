@@ -128,3 +128,18 @@ node *node_again(graph *g, const node *n, const val *in, uint32_t n_in)
         c->attrs[i] = n->attrs[i];
     return c;
 }
+
+uint32_t node_axis(const graph *g, const node *n)
+{
+    int64_t axis = attr_int(n, "axis");
+
+    return (uint32_t)(axis < 0 ? axis + graph_type(g, n->in[0])->rank : axis);
+}
+
+uint32_t perm_at(const node *transpose, uint32_t i)
+{
+    const attr *perm = node_attr(transpose, "perm");
+    int64_t at = perm->u.ints.p[i];
+
+    return (uint32_t)(at < 0 ? at + perm->u.ints.n : at);
+}

@@ -239,7 +239,7 @@ static bool try_formula(fuser *f, const formula *row, const pattern *p,
 static val affine(fuser *f, const node *n, const node *t, val c)
 {
     const type *y = graph_type(f->g, n->out[0]), *ct = graph_type(f->g, c);
-    uint32_t axis = (uint32_t)attr_int(n, "axis"), many = y->rank - axis;
+    uint32_t axis = node_axis(f->g, n), many = y->rank - axis;
     int64_t where = -1;
     dim dims[HULL_MAX_RANK];
 
@@ -247,7 +247,7 @@ static val affine(fuser *f, const node *n, const node *t, val c)
         ct->rank > y->rank)
         return 0;
     for (uint32_t i = 0; t != NULL && i < y->rank; i++)
-        if (node_attr(t, "perm")->u.ints.p[i] == y->rank - 1)
+        if (perm_at(t, i) == y->rank - 1)
             where = i;
     if (t != NULL && many != 1)
         return 0;

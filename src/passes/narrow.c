@@ -15,13 +15,6 @@
 
 #define MAX_OPERANDS 16
 
-/* A slice along one axis, with the bounds as written. */
-typedef struct cut {
-    uint32_t axis;
-    dim start, end;
-    int64_t step;
-} cut;
-
 typedef struct request {
     val of;          /* this value, */
     cut c;           /* cut so, */
@@ -146,22 +139,13 @@ static bool sdpa_moves(const narrower *w, const node *n, const cut *c, move *m)
 
 static bool norm_moves(const narrower *w, const node *n, const cut *c, move *m)
 {
-    return c->axis < attr_int(n, "axis") && all_aligned(w, n, 0, c, m);
+    return c->axis < node_axis(w->g, n) && all_aligned(w, n, 0, c, m);
 }
 
 static bool softmax_moves(const narrower *w, const node *n, const cut *c,
                           move *m)
 {
-    return c->axis != attr_int(n, "axis") && all_aligned(w, n, 0, c, m);
-}
-
-static bool transpose_moves(const narrower *w, const node *n, const cut *c,
-                            move *m)
-{
-    (void)w;
-    m->c[0] = *c;
-    m->c[0].axis = (uint32_t)node_attr(n, "perm")->u.ints.p[c->axis];
-    return true;
+    return c->axis != node_axis(w->g, n) && all_aligned(w, n, 0, c, m);
 }
 
 static bool reduce_moves(const narrower *w, const node *n, const cut *c,
@@ -192,8 +176,7 @@ static bool reduce_moves(const narrower *w, const node *n, const cut *c,
 static bool concat_moves(const narrower *w, const node *n, const cut *c,
                          move *m)
 {
-    (void)w;
-    if (c->axis == attr_int(n, "axis"))
+    if (c->axis == node_axis(w->g, n))
         return false;
     for (uint32_t i = 0; i < n->n_in; i++)
         m->c[i] = *c;
@@ -216,39 +199,47 @@ static bool plain_cut(const ir *m, const cut *c, dim size, int64_t *start,
 
 /* y's axis is a part of x's axis `at`: the outer one of those that it is split
  * into; or x's axis is the outer one of those merged into y's. */
-static bool reshape_moves(const narrower *w, const node *n, const cut *c,
-                          move *m)
+static bool cut_reshape(const graph *g, const node *n, const cut *c, cut *out)
 {
-    const type *x = operand_type(w, n, 0), *y = graph_type(w->g, n->out[0]);
-    dim before = dim_product(w->g->m, y->dims, c->axis);
+    const type *x = graph_type(g, n->in[0]), *y = graph_type(g, n->out[0]);
+    dim before = dim_product(g->m, y->dims, c->axis);
     dim size = y->dims[c->axis];
     int64_t a, b, start, end;
 
-    m->c[0] = *c;
+    *out = *c;
     for (uint32_t i = 0; i < x->rank; i++) {
         if (x->dims[i] == 1 ||
-            !dim_eq(w->g->m, dim_product(w->g->m, x->dims, i), before))
+            !dim_eq(g->m, dim_product(g->m, x->dims, i), before))
             continue;
-        m->c[0].axis = i;
-        if (dim_eq(w->g->m, x->dims[i], size))
+        out->axis = i;
+        if (dim_eq(g->m, x->dims[i], size))
             return true;
-        if (!plain_cut(w->g->m, c, size, &start, &end) ||
-            !dim_is_int(w->g->m, x->dims[i], &a) ||
-            !dim_is_int(w->g->m, size, &b) || a < 1 || b < 1)
+        if (!plain_cut(g->m, c, size, &start, &end) ||
+            !dim_is_int(g->m, x->dims[i], &a) ||
+            !dim_is_int(g->m, size, &b) || a < 1 || b < 1)
             return false;
         if (a % b == 0) {
-            m->c[0].start = dim_int(w->g->m, start * (a / b));
-            m->c[0].end = dim_int(w->g->m, end * (a / b));
+            out->start = dim_int(g->m, start * (a / b));
+            out->end = dim_int(g->m, end * (a / b));
             return true;
         }
-        b /= a;
-        if (size % a != 0 || start % b != 0 || end % b != 0)
+        if (b % a != 0 || start % (b / a) != 0 || end % (b / a) != 0)
             return false;
-        m->c[0].start = dim_int(w->g->m, start / b);
-        m->c[0].end = dim_int(w->g->m, end / b);
+        out->start = dim_int(g->m, start / (b / a));
+        out->end = dim_int(g->m, end / (b / a));
         return true;
     }
     return false;
+}
+
+bool cut_of_operand(const graph *g, const node *n, const cut *c, cut *out)
+{
+    if (n->op == OP_reshape)
+        return cut_reshape(g, n, c, out);
+    *out = *c;
+    if (n->op == OP_transpose)
+        out->axis = perm_at(n, c->axis);
+    return n->op == OP_transpose;
 }
 
 static bool moves(const narrower *w, const node *n, const cut *c, move *m)
@@ -260,8 +251,8 @@ static bool moves(const narrower *w, const node *n, const cut *c, move *m)
     case OP_rms_norm: return norm_moves(w, n, c, m);
     case OP_softmax:
     case OP_log_softmax: return softmax_moves(w, n, c, m);
-    case OP_transpose: return transpose_moves(w, n, c, m);
-    case OP_reshape: return reshape_moves(w, n, c, m);
+    case OP_transpose:
+    case OP_reshape: return cut_of_operand(w->g, n, c, &m->c[0]);
     case OP_expand: return all_aligned(w, n, 0, c, m);
     case OP_concat: return concat_moves(w, n, c, m);
     case OP_reduce_sum:
@@ -276,18 +267,39 @@ static bool moves(const narrower *w, const node *n, const cut *c, move *m)
 
 /* ---- requests ------------------------------------------------------------ */
 
-static val cut_value(narrower *w, val v, const cut *c)
+val cut_value(graph *g, val v, const cut *c)
 {
-    node *n = node_new(w->g, OP_slice);
+    node *n = node_new(g, OP_slice);
     int64_t axis = c->axis;
 
-    node_input(w->g, n, v);
-    node_ints(w->g, n, "axes", &axis, 1);
-    node_dims(w->g, n, "starts", &c->start, 1);
-    node_dims(w->g, n, "ends", &c->end, 1);
+    node_input(g, n, v);
+    node_ints(g, n, "axes", &axis, 1);
+    node_dims(g, n, "starts", &c->start, 1);
+    node_dims(g, n, "ends", &c->end, 1);
     if (c->step != 1)
-        node_ints(w->g, n, "steps", &c->step, 1);
-    return node_add(w->g, n);
+        node_ints(g, n, "steps", &c->step, 1);
+    return node_add(g, n);
+}
+
+bool slice_cut(const graph *g, const node *n, cut *out)
+{
+    const attr *axes, *steps;
+    int64_t axis, plain;
+
+    if (n->op != OP_slice)
+        return false;
+    axes = node_attr(n, "axes");
+    steps = node_attr(n, "steps");
+    if (axes->u.ints.n != 1)
+        return false;
+    axis = axes->u.ints.p[0];
+    *out = (cut){(uint32_t)(axis < 0 ? axis + graph_type(g, n->in[0])->rank
+                                     : axis),
+                 node_attr(n, "starts")->u.dims.p[0],
+                 node_attr(n, "ends")->u.dims.p[0],
+                 steps->set && steps->u.ints.n > 0 ? steps->u.ints.p[0] : 1};
+    return dim_is_int(g->m, out->start, &plain) &&
+           dim_is_int(g->m, out->end, &plain);
 }
 
 /* Nodes that follow stand right behind v. */
@@ -323,7 +335,7 @@ static val want(narrower *w, val v, const cut *c)
         }
     }
     stand_behind(w, v);
-    made = cut_value(w, v, c);
+    made = cut_value(w->g, v, c);
     if (v >= w->f.n || w->of[v] != 0)
         return made; /* of a new value, or not the only cut */
     if (mem_grow(&w->requests, &w->cap, w->n + 1, sizeof *w->requests) !=
@@ -380,24 +392,6 @@ static void try_request(narrower *w, const request *r)
 
 /* ---- pass ---------------------------------------------------------------- */
 
-/* A slice along one axis, whose bounds hold no symbols. */
-static bool slice_cut(const graph *g, const node *n, cut *out)
-{
-    const attr *axes = node_attr(n, "axes"), *steps = node_attr(n, "steps");
-    int64_t axis, plain;
-
-    if (axes->u.ints.n != 1)
-        return false;
-    axis = axes->u.ints.p[0];
-    *out = (cut){(uint32_t)(axis < 0 ? axis + graph_type(g, n->in[0])->rank
-                                     : axis),
-                 node_attr(n, "starts")->u.dims.p[0],
-                 node_attr(n, "ends")->u.dims.p[0],
-                 steps->set && steps->u.ints.n > 0 ? steps->u.ints.p[0] : 1};
-    return dim_is_int(g->m, out->start, &plain) &&
-           dim_is_int(g->m, out->end, &plain);
-}
-
 /* Slices of one region, whose value is of the same one. */
 static void collect(narrower *w)
 {
@@ -408,8 +402,8 @@ static void collect(narrower *w)
         val v;
 
         next = graph_next(w->g, n);
-        if (n->op != OP_slice || !value_is_runtime(&w->f, n->out[0]) ||
-            node_is_dynamic(w->g, n) || !slice_cut(w->g, n, &c) ||
+        if (!slice_cut(w->g, n, &c) || !value_is_runtime(&w->f, n->out[0]) ||
+            node_is_dynamic(w->g, n) ||
             graph_value(w->g, n->in[0])->scope != n->parent)
             continue;
         v = want(w, n->in[0], &c);

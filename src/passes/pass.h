@@ -57,6 +57,10 @@ bool node_has_symbols(const graph *g, const node *n);
 bool node_grows(const graph *g, const node *n);
 /* v is a const node's result: its literal, else NULL. */
 const literal *value_literal(const graph *g, val v);
+/* The attribute "axis", counted from the front in the first operand. */
+uint32_t node_axis(const graph *g, const node *n);
+/* Axis i of a transpose's result is this one of its operand. */
+uint32_t perm_at(const node *transpose, uint32_t i);
 /* A new node with n's op, label and attributes, for node_add. */
 node *node_again(graph *g, const node *n, const val *in, uint32_t n_in);
 
@@ -69,6 +73,21 @@ val bn_scale(graph *g, const node *bn); /* gamma / sqrt(var + eps): [c] */
 val bn_shift(graph *g, const node *bn, val bias, val scale);
 /* [c] as [c, 1, ..] so that c is axis `axis` of a tensor of rank `rank`. */
 val bn_at_axis(graph *g, val v, uint32_t axis, uint32_t rank);
+
+/* ---- narrow.c: shared with merge_products.c ------------------------------ */
+
+/* A slice along one axis, with the bounds as written: plain numbers, negative
+ * ones from the end. */
+typedef struct cut {
+    uint32_t axis;
+    dim start, end;
+    int64_t step;
+} cut;
+bool slice_cut(const graph *g, const node *n, cut *out); /* n is such a slice */
+val cut_value(graph *g, val v, const cut *c);
+/* Of a reshape or transpose: the cut of its operand that gives this one of its
+ * result. false: there is none, or it is another op. */
+bool cut_of_operand(const graph *g, const node *n, const cut *c, cut *out);
 
 /* ---- for a backend's lowering: ops of ops/packed.c ----------------------- */
 

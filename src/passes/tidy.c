@@ -50,17 +50,16 @@ static val transpose_of_ones(tidier *t, const node *n)
 {
     const type *x = graph_type(t->g, n->in[0]);
     const type *y = graph_type(t->g, n->out[0]);
-    const attr *perm = node_attr(n, "perm");
     int64_t last = -1;
 
     if (!sizes_known(y))
         return 0;
     for (uint32_t i = 0; i < y->rank; i++) {
-        if (x->dims[perm->u.ints.p[i]] == 1)
+        if (x->dims[perm_at(n, i)] == 1)
             continue;
-        if (perm->u.ints.p[i] < last)
+        if (perm_at(n, i) < last)
             return 0;
-        last = perm->u.ints.p[i];
+        last = perm_at(n, i);
     }
     return as_type(t, n->in[0], y);
 }
@@ -99,7 +98,6 @@ static bool merged_axes(const ir *m, const type *x, const type *y,
 static val transpose_of_merge(tidier *t, const node *n)
 {
     const node *r = def_of(t, n->in[0], OP_reshape);
-    const attr *perm = node_attr(n, "perm");
     uint32_t start[HULL_MAX_RANK + 1], k = 0;
     int64_t fine[HULL_MAX_RANK];
 
@@ -108,9 +106,9 @@ static val transpose_of_merge(tidier *t, const node *n)
         !merged_axes(t->g->m, graph_type(t->g, r->in[0]),
                      graph_type(t->g, r->out[0]), start))
         return 0;
-    for (uint32_t i = 0; i < perm->u.ints.n; i++)
-        for (uint32_t a = start[perm->u.ints.p[i]];
-             a < start[perm->u.ints.p[i] + 1]; a++)
+    for (uint32_t i = 0; i < graph_type(t->g, n->out[0])->rank; i++)
+        for (uint32_t a = start[perm_at(n, i)]; a < start[perm_at(n, i) + 1];
+             a++)
             fine[k++] = a;
     return as_type(t, op_transpose(t->g, r->in[0], fine, k),
                    graph_type(t->g, n->out[0]));
@@ -151,17 +149,16 @@ static val tidy_gather(tidier *t, const node *n)
 {
     const type *x = graph_type(t->g, n->in[0]);
     const type *y = graph_type(t->g, n->out[0]);
-    int64_t axis = attr_int(n, "axis"), size, first = 0;
+    uint32_t axis = node_axis(t->g, n);
+    int64_t size, first = 0;
     const literal *l;
     val s;
 
-    if (axis < 0)
-        axis += x->rank;
     if (!sizes_known(y) || !dim_is_int(t->g->m, x->dims[axis], &size) ||
         !places_in_a_row(t, n, size, &first))
         return 0;
     l = value_literal(t->g, n->in[1]);
-    s = op_slice(t->g, n->in[0], (uint32_t)axis, dim_int(t->g->m, first),
+    s = op_slice(t->g, n->in[0], axis, dim_int(t->g->m, first),
                  dim_int(t->g->m, first + (int64_t)l->numel), 1);
     return l->rank == 1 ? s : as_type(t, s, y);
 }
@@ -187,12 +184,10 @@ static bool plain_slice(const tidier *t, const node *s, uint32_t *axis,
 
 static val tidy_concat(tidier *t, const node *n)
 {
-    int64_t axis = attr_int(n, "axis"), at = 0, start, end, size;
+    int64_t at = 0, start, end, size;
+    uint32_t axis = node_axis(t->g, n), a;
     val x = 0;
-    uint32_t a;
 
-    if (axis < 0)
-        axis += graph_type(t->g, n->out[0])->rank;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const node *s = def_of(t, n->in[i], OP_slice);
 
