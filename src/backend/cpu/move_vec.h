@@ -547,7 +547,7 @@ static void transpose_rest(const transposing *t, const char *src, char *dst,
 typedef void tile_fn(const char *src, int64_t ld, char *dst,
                      const int64_t *to);
 
-/* Columns of one piece: all rows, 8 x 8 at a time. */
+/* Columns of one piece: all rows, in tiles of 8 x 8. */
 static void transpose_piece(const transposing *t, const char *src, char *dst,
                             const int64_t *to, int64_t n)
 {
@@ -564,12 +564,17 @@ static void transpose_piece(const transposing *t, const char *src, char *dst,
                            0, n);
         return;
     }
-    for (; a + 8 <= t->a; a += 8) {
-        int64_t c = 0;
+    /* as many rows as fill a line of y: it is written once */
+    for (int64_t rows = 64 / t->width; rows >= 8; rows = rows > 8 ? 8 : 0) {
+        for (; a + rows <= t->a; a += rows) {
+            int64_t c = 0;
 
-        for (; c + 8 <= n; c += 8)
-            tile(src + a * ld + c * t->width, ld, dst + a * t->width, to + c);
-        transpose_rest(t, src, dst, to, a, a + 8, c, n);
+            for (; c + 8 <= n; c += 8)
+                for (int64_t r = a; r < a + rows; r += 8)
+                    tile(src + r * ld + c * t->width, ld, dst + r * t->width,
+                         to + c);
+            transpose_rest(t, src, dst, to, a, a + rows, c, n);
+        }
     }
     transpose_rest(t, src, dst, to, a, t->a, 0, n);
 }

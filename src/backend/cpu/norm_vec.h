@@ -52,9 +52,10 @@ VEC_INLINE float line_sum(const float *x, int64_t n)
         for (int k = 0; k < 4; k++)
             s[k] = vec_add(s[k], vec_load(x + i + k * VEC_LANES));
     }
-    for (; i < n; i += VEC_LANES)
-        s[0] = vec_add(s[0], vec_load_some(x + i, n - i < VEC_LANES
-                                                      ? n - i : VEC_LANES));
+    for (; i + VEC_LANES <= n; i += VEC_LANES)
+        s[0] = vec_add(s[0], vec_load(x + i));
+    if (i < n)
+        s[0] = vec_add(s[0], vec_load_some(x + i, n - i));
     return vec_sum(vec_add(vec_add(s[0], s[1]), vec_add(s[2], s[3])));
 }
 
@@ -102,23 +103,32 @@ static bool line_of(line_norm *out, const float *x, int64_t n, double eps,
     return true;
 }
 
-/* y = ((x - first) scale + shift) a + b; NULL: 1, `none`. */
-VEC_INLINE void line_apply(const float *x, float *y, int64_t n, line_norm l,
-                           const float *a, const float *b, float none)
+/* y = ((x - first) scale + shift) a + b of up to a vector; NULL: 1, `none`. */
+VEC_INLINE void apply_some(const float *x, float *y, int64_t some,
+                           const line_norm *l, const float *a, const float *b,
+                           float none)
 {
-    vec first = vec_set(l.first), scale = vec_set(l.scale);
-    vec shift = vec_set(l.shift);
+    vec v = vec_take(x, some);
 
-    for (int64_t i = 0; i < n; i += VEC_LANES) {
-        int64_t k = n - i < VEC_LANES ? n - i : VEC_LANES;
-        vec v = vec_load_some(x + i, k);
+    v = vec_fma(vec_sub(v, vec_set(l->first)), vec_set(l->scale),
+                vec_set(l->shift));
+    if (a != NULL)
+        v = vec_mul(v, vec_take(a, some));
+    v = vec_add(v, b != NULL ? vec_take(b, some) : vec_set(none));
+    vec_put(y, v, some);
+}
 
-        v = vec_fma(vec_sub(v, first), scale, shift);
-        if (a != NULL)
-            v = vec_mul(v, vec_load_some(a + i, k));
-        v = vec_add(v, b != NULL ? vec_load_some(b + i, k) : vec_set(none));
-        vec_store_some(y + i, v, k);
-    }
+static void line_apply(const float *x, float *y, int64_t n, line_norm l,
+                       const float *a, const float *b, float none)
+{
+    int64_t i = 0;
+
+    if (a != NULL && b != NULL)
+        for (; i + VEC_LANES <= n; i += VEC_LANES)
+            apply_some(x + i, y + i, VEC_LANES, &l, a + i, b + i, none);
+    for (; i < n; i += VEC_LANES)
+        apply_some(x + i, y + i, n - i < VEC_LANES ? n - i : VEC_LANES, &l,
+                   a != NULL ? a + i : NULL, b != NULL ? b + i : NULL, none);
 }
 
 /* ---- layer_norm, rms_norm ------------------------------------------------ */
@@ -204,10 +214,10 @@ static void group_apply(const channels *g, const float *x, float *y,
 
         for (int64_t i = 0; i < g->inner; i += VEC_LANES) {
             int64_t m = g->inner - i < VEC_LANES ? g->inner - i : VEC_LANES;
-            vec v = vec_sub(vec_load_some(x + i, m), first);
+            vec v = vec_sub(vec_take(x + i, m), first);
 
             v = vec_add(vec_mul(vec_fma(v, scale, shift), va), vb);
-            vec_store_some(y + i, v, m);
+            vec_put(y + i, v, m);
         }
         x += g->inner;
         y += g->inner;
@@ -252,9 +262,9 @@ static void batch_part(void *user, int64_t begin, int64_t end)
 
         for (int64_t i = 0; i < g->inner; i += VEC_LANES) {
             int64_t m = g->inner - i < VEC_LANES ? g->inner - i : VEC_LANES;
-            vec v = vec_sub(vec_load_some(x + i, m), mean);
+            vec v = vec_sub(vec_take(x + i, m), mean);
 
-            vec_store_some(y + i, vec_fma(v, scale, b), m);
+            vec_put(y + i, vec_fma(v, scale, b), m);
         }
     }
 }
@@ -359,10 +369,9 @@ static void soft_line(const float *x, float *y, int64_t n, bool logarithm)
         int64_t k = n - i < VEC_LANES ? n - i : VEC_LANES;
 
         if (logarithm)
-            vec_store_some(y + i, vec_sub(vec_sub(vec_load_some(x + i, k),
-                                                  top), by), k);
+            vec_put(y + i, vec_sub(vec_sub(vec_take(x + i, k), top), by), k);
         else
-            vec_store_some(y + i, vec_div(vec_load_some(y + i, k), by), k);
+            vec_put(y + i, vec_div(vec_take(y + i, k), by), k);
     }
 }
 
@@ -373,22 +382,22 @@ static void soft_lines(const float *x, float *y, int64_t n, int64_t step,
     vec top = vec_set(-INFINITY), s = vec_set(0.0f);
 
     for (int64_t i = 0; i < n; i++)
-        top = vec_max(vec_load_some(x + i * step, some), top);
+        top = vec_max(vec_take(x + i * step, some), top);
     for (int64_t i = 0; i < n; i++) {
-        vec e = vec_exp(vec_sub(vec_load_some(x + i * step, some), top));
+        vec e = vec_exp(vec_sub(vec_take(x + i * step, some), top));
 
         s = vec_add(s, e);
         if (!logarithm)
-            vec_store_some(y + i * step, e, some);
+            vec_put(y + i * step, e, some);
     }
     if (logarithm)
         s = vec_log(s);
     for (int64_t i = 0; i < n; i++) {
-        vec v = vec_load_some((logarithm ? x : y) + i * step, some);
+        vec v = vec_take((logarithm ? x : y) + i * step, some);
 
-        vec_store_some(y + i * step,
-                       logarithm ? vec_sub(vec_sub(v, top), s)
-                                 : vec_div(v, s), some);
+        vec_put(y + i * step,
+                logarithm ? vec_sub(vec_sub(v, top), s)
+                          : vec_div(v, s), some);
     }
 }
 

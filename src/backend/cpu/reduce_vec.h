@@ -135,25 +135,41 @@ static void lines_part(void *user, int64_t begin, int64_t end)
 
 /* ---- across lines -------------------------------------------------------- */
 
-/* `some` <= VEC_LANES results side by side. */
+#define WIDE 4 /* vectors side by side: a line of memory is used whole */
+
+/* n vectors of results, the last one with `some` lanes. */
 VEC_INLINE void column_sum(const reduction *r, const float *x, float *y,
-                           int64_t some)
+                           int n, int64_t some)
 {
-    int64_t step = r->s.inner, n = r->s.len;
+    int64_t step = r->s.inner, left = r->s.len;
     const float *first = x;
-    vec all = vec_set(0.0f);
+    vec all[WIDE], s[WIDE];
 
-    while (n > 0) {
-        int64_t strip = n < STRIP ? n : STRIP;
-        vec s = vec_set(0.0f);
+    VEC_UNROLL
+    for (int k = 0; k < n; k++)
+        all[k] = vec_set(0.0f);
+    while (left > 0) {
+        int64_t strip = left < STRIP ? left : STRIP;
 
-        n -= strip;
-        for (; strip > 0; strip--, x += step)
-            s = vec_add(s, vec_load_some(x, some));
-        all = vec_add(all, s);
+        left -= strip;
+        VEC_UNROLL
+        for (int k = 0; k < n; k++)
+            s[k] = vec_set(0.0f);
+        for (; strip > 0; strip--, x += step) {
+            VEC_UNROLL
+            for (int k = 0; k < n; k++)
+                s[k] = vec_add(s[k], vec_take(x + k * VEC_LANES,
+                                              k + 1 < n ? VEC_LANES : some));
+        }
+        VEC_UNROLL
+        for (int k = 0; k < n; k++)
+            all[k] = vec_add(all[k], s[k]);
     }
-    vec_store_some(y, vec_div(all, vec_set((float)r->by)), some);
-    for (int64_t k = 0; k < some; k++)
+    VEC_UNROLL
+    for (int k = 0; k < n; k++)
+        vec_put(y + k * VEC_LANES, vec_div(all[k], vec_set((float)r->by)),
+                k + 1 < n ? VEC_LANES : some);
+    for (int64_t k = 0; k < (n - 1) * VEC_LANES + some; k++)
         if (!isfinite(y[k]))
             y[k] = (float)(slow_sum(first + k, r->s.len, step) / r->by);
 }
@@ -166,35 +182,42 @@ VEC_INLINE void column_extreme(const reduction *r, const float *x, float *y,
     vec m = vec_set(max ? -INFINITY : INFINITY);
 
     for (int64_t i = 0; i < n; i++)
-        m = extreme(vec_load_some(x + i * step, some), m, max);
-    vec_store_some(y, m, some);
+        m = extreme(vec_take(x + i * step, some), m, max);
+    vec_put(y, m, some);
     for (int64_t k = 0; k < some; k++)
         if (y[k] == 0)
             y[k] = first_zero(x + k, n, step);
 }
 
+/* Vectors that one piece of work takes at a time. */
+static int64_t columns_at_once(const reduction *r)
+{
+    bool sums = r->op == OP_reduce_sum || r->op == OP_reduce_mean;
+
+    return sums ? WIDE * VEC_LANES : VEC_LANES;
+}
+
 static void columns_part(void *user, int64_t begin, int64_t end)
 {
     const reduction *r = user;
-    int64_t wide = (r->s.inner + VEC_LANES - 1) / VEC_LANES;
-    bool sums = r->op == OP_reduce_sum || r->op == OP_reduce_mean;
+    int64_t each = columns_at_once(r), wide = (r->s.inner + each - 1) / each;
 
     for (; begin < end; begin++) {
-        int64_t o = begin / wide, at = begin % wide * VEC_LANES;
-        int64_t some = r->s.inner - at;
+        int64_t o = begin / wide, at = begin % wide * each;
+        int64_t left = r->s.inner - at;
         const float *x = r->x + o * r->s.len * r->s.inner + at;
         float *y = r->y + o * r->s.inner + at;
 
-        if (some >= VEC_LANES) {
-            if (sums)
-                column_sum(r, x, y, VEC_LANES);
-            else
-                column_extreme(r, x, y, VEC_LANES);
-        } else if (sums) {
-            column_sum(r, x, y, some);
-        } else {
-            column_extreme(r, x, y, some);
+        if (each == VEC_LANES) {
+            column_extreme(r, x, y, left < VEC_LANES ? left : VEC_LANES);
+            continue;
         }
+        if (left >= each) {
+            column_sum(r, x, y, WIDE, VEC_LANES);
+            continue;
+        }
+        for (; left > 0; left -= VEC_LANES, x += VEC_LANES, y += VEC_LANES)
+            column_sum(r, x, y, 1, left < VEC_LANES ? left : VEC_LANES);
     }
 }
 
@@ -247,12 +270,12 @@ hull_status VEC_NAME(cpu_reduce)(eval_ctx *cx, const node *n, const tensor *in,
     }
     if (n->op == OP_reduce_mean)
         r.by = (double)r.s.len;
-    wide = (r.s.inner + VEC_LANES - 1) / VEC_LANES;
+    wide = (r.s.inner + columns_at_once(&r) - 1) / columns_at_once(&r);
     if (r.s.inner == 1)
         cpu_parallel(cx, r.s.outer, 1, 5 + 0.2 * (double)r.s.len, lines_part,
                      &r);
     else
-        cpu_parallel(cx, r.s.outer * wide, 1, 5 + 1.0 * (double)r.s.len,
+        cpu_parallel(cx, r.s.outer * wide, 1, 5 + 2.0 * (double)r.s.len,
                      columns_part, &r);
     return HULL_OK;
 }

@@ -222,6 +222,19 @@ VEC_INLINE float vec_top(vec a)
 #error "vec.h is for files compiled for AVX2 or AVX-512"
 #endif
 
+/* The same where most calls have all lanes: masks are slow on some CPUs. */
+VEC_INLINE vec vec_take(const float *p, int64_t n)
+{
+    return n == VEC_LANES ? vec_load(p) : vec_load_some(p, n);
+}
+VEC_INLINE void vec_put(float *p, vec x, int64_t n)
+{
+    if (n == VEC_LANES)
+        vec_store(p, x);
+    else
+        vec_store_some(p, x, n);
+}
+
 /* Polynomial c[0] x^(n-1) + ... + c[n-1]. */
 VEC_INLINE vec vec_poly(vec x, const float *c, int n)
 {
