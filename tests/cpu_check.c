@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * cpu_check.c - cpu_check CASES [--bench [2]]: every row of the cpu backend's kernels.def against the
- * reference kernel of its op, at every level that the machine has; with one
- * thread and with three, which must agree to the bit. A row that no case
- * reaches is a failure. --bench prints what a row moves or multiplies in a
- * second instead (by hand, on a quiet machine), with one thread or 2.
+ * cpu_check.c - cpu_check CASES [--bench [2]]: every row of the cpu backend's
+ * kernels.def against the reference kernel of its op, at every level that the
+ * machine has; with one thread and with three, which must agree to the bit. A
+ * row that no case reaches is a failure. --bench prints what a row moves or
+ * multiplies in a second instead (by hand, on a quiet machine), with one thread
+ * or 2.
  */
 #include <inttypes.h>
 #include <math.h>

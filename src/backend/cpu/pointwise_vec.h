@@ -200,11 +200,12 @@ typedef struct pair {
     } while (0)
 
 #define ZIP(name, value)                                                   \
-    static void zip_##name(const float *left, const float *right, float *y,     \
-                           int64_t n, int64_t step_a, int64_t step_b)      \
+    static void zip_##name(const float *left, const float *right,          \
+                           float *y, int64_t n, int64_t step_a,            \
+                           int64_t step_b)                                 \
     {                                                                      \
         if (step_a != 0 && step_b != 0) {                                  \
-            ZIP_LOOP(vec_load(left + i), vec_load(right + i),                   \
+            ZIP_LOOP(vec_load(left + i), vec_load(right + i),              \
                      vec_load_some(left + i, n - i),                         \
                      vec_load_some(right + i, n - i), value);                 \
         } else if (step_b == 0) {                                          \

@@ -2,7 +2,7 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * pool_vec.h - max_pool and avg_pool of f32 images with two spatial axes:
- * vectors of channels where these are last, else one place after the other.
+ * vectors of channels where these are last, else one tap after the other.
  */
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/vec.h"
@@ -21,7 +21,8 @@ typedef struct pooling {
     float *y;
     int64_t h, w, c;          /* of the input; c = 1 for planes */
     int64_t oh, ow;
-    int64_t step_y, step_x;
+    int64_t step_y, step_x, taps_x;
+    const window *places;
     pool_span *rows, *columns;
     bool max;
 } pooling;
@@ -106,33 +107,58 @@ static void pool_rows(void *user, int64_t begin, int64_t end)
 
 /* ---- planes -------------------------------------------------------------- */
 
-static float pool_one(const pooling *p, const float *x, const pool_span *r,
-                      const pool_span *c)
+/* One tap of all windows of a row: x[o * stride] joins y[o]. NaN wins, of
+ * equal ones the first. */
+static void pool_tap(float *restrict y, const float *restrict x, int64_t n,
+                     int64_t stride, bool max)
 {
-    float top = -INFINITY, sum = 0;
+    if (!max)
+        for (int64_t o = 0; o < n; o++)
+            y[o] += x[o * stride];
+    else if (stride == 1)
+        for (int64_t o = 0; o < n; o++)
+            y[o] = (!(x[o] <= y[o]) & (y[o] == y[o])) ? x[o] : y[o];
+    else
+        for (int64_t o = 0; o < n; o++) {
+            float v = x[o * stride];
 
-    for (int64_t i = 0; i < r->count; i++) {
-        const float *at = x + (r->first + i * p->step_y) * p->w + c->first;
-
-        for (int64_t k = 0; k < c->count; k++, at += p->step_x) {
-            top = *at > top || (isnan(*at) && !isnan(top)) ? *at : top;
-            sum += *at;
+            y[o] = (!(v <= y[o]) & (y[o] == y[o])) ? v : y[o];
         }
-    }
-    return p->max ? top : sum / (float)(r->area * c->area);
 }
 
+static void pool_plane_row(const pooling *p, const float *x, float *y,
+                           const pool_span *r)
+{
+    const window *w = p->places;
+    int64_t stride = w->stride[1];
+
+    for (int64_t o = 0; o < p->ow; o++)
+        y[o] = p->max ? -INFINITY : 0.0f;
+    for (int64_t i = 0; i < r->count; i++) {
+        const float *line = x + (r->first + i * p->step_y) * p->w;
+
+        for (int64_t k = 0; k < p->taps_x; k++) {
+            int64_t from = k * p->step_x - w->before[1]; /* of place 0 */
+            int64_t low = taps_below(from, stride, 0, p->ow);
+            int64_t high = taps_below(from, stride, p->w, p->ow);
+
+            if (high > low)
+                pool_tap(y + low, line + (from + low * stride), high - low,
+                         stride, p->max);
+        }
+    }
+    for (int64_t o = 0; !p->max && o < p->ow; o++)
+        y[o] /= (float)(r->area * p->columns[o].area);
+}
+
+/* begin..end: rows of all planes. */
 static void pool_planes(void *user, int64_t begin, int64_t end)
 {
     const pooling *p = user;
 
-    for (; begin < end; begin++) {
-        const float *x = p->x + begin / p->oh * p->h * p->w;
-        float *y = p->y + begin * p->ow;
-
-        for (int64_t o = 0; o < p->ow; o++)
-            y[o] = pool_one(p, x, &p->rows[begin % p->oh], &p->columns[o]);
-    }
+    for (; begin < end; begin++)
+        pool_plane_row(p, p->x + begin / p->oh * p->h * p->w,
+                       p->y + begin * p->ow, &p->rows[begin % p->oh]);
 }
 
 hull_status VEC_NAME(cpu_pool)(eval_ctx *cx, const node *n, const tensor *in,
@@ -155,6 +181,8 @@ hull_status VEC_NAME(cpu_pool)(eval_ctx *cx, const node *n, const tensor *in,
     TRY(window_read(&w, n, 2));
     p.step_y = w.dilation[0];
     p.step_x = w.dilation[1];
+    p.taps_x = kernel[1];
+    p.places = &w;
     p.rows = pool_spans(cx, &w, 0, p.h, p.oh, kernel[0], count_pad);
     p.columns = pool_spans(cx, &w, 1, p.w, p.ow, kernel[1], count_pad);
     if (p.rows == NULL || p.columns == NULL)
