@@ -150,8 +150,8 @@ static const struct {
     /* aten_act.c */
     {"gelu self=v approximate='quick'", NOT, "approximation"},
     {"celu self=v alpha=0", BAD, "alpha is 0"},
-    {"dropout input=v p=0.5 train=true", NOT, "model.eval()"},
-    {"native_dropout input=v p=0.5 train=true", NOT, "model.eval()"},
+    {"alpha_dropout input=v p=0.5 train=true", NOT, "model.eval()"},
+    {"feature_dropout input=v p=0.5 train=true", NOT, "model.eval()"},
     {"rrelu self=v training=true", NOT, "model.eval()"},
     /* aten_args.c */
     {"sum.dim_IntList self=v dim=[3]", BAD, "dim 3 with rank 1"},

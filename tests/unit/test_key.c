@@ -144,7 +144,9 @@ static void edit_attr(graph *g, node *n, uint32_t a, uint32_t how)
         x->u.i++;
         break;
     case ATTR_FLOAT:
-        x->u.f = how == 0 ? x->u.f + 1 : nextafter(x->u.f, INFINITY);
+        x->u.f = isinf(x->u.f) ? how
+                 : how == 0    ? x->u.f + 1
+                               : nextafter(x->u.f, INFINITY);
         break;
     case ATTR_BOOL:
         x->u.b = was_set ? !x->u.b : true;

@@ -526,7 +526,7 @@ static void refusals(void **state)
     import_bad(&p, HULL_EFORMAT, "lacks argument 'self'");
     p = pointwise(MUL("x", "a") "," MUL("x", "a"), "a");
     import_bad(&p, HULL_EFORMAT, "defined twice");
-    p = pointwise(NODE("dropout.default",
+    p = pointwise(NODE("alpha_dropout.default",
                        ARG("input", T("x")) ","
                        ARG("p", "{\"as_float\":0.5}") ","
                        ARG("train", "{\"as_bool\":true}"), T("a")), "a");
