@@ -131,7 +131,8 @@ static val centred(const fuser *f, val d, uint32_t axes)
     if (sub == NULL || sub->op != OP_sub)
         return 0;
     mean = graph_def(f->g, sub->in[1]);
-    if (mean == NULL || mean->op != OP_reduce_mean || !attr_bool(mean, "keep") ||
+    if (mean == NULL || mean->op != OP_reduce_mean ||
+        !attr_bool(mean, "keep") ||
         graph_resolve(f->g, mean->in[0]) != graph_resolve(f->g, sub->in[0]) ||
         axes_of(mean, rank) != axes)
         return 0;

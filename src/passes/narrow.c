@@ -17,7 +17,7 @@
 
 typedef struct request {
     val of;          /* this value, */
-    cut c;           /* cut so, */
+    axis_cut c;           /* cut so, */
     val value;       /* is this one */
     uint32_t count;  /* readers that want it */
 } request;
@@ -35,10 +35,10 @@ typedef struct narrower {
 /* How the operands of an op are cut for a cut of its result. */
 typedef struct move {
     bool whole[MAX_OPERANDS];
-    cut c[MAX_OPERANDS];
+    axis_cut c[MAX_OPERANDS];
 } move;
 
-static bool same_cut(const cut *a, const cut *b)
+static bool same_cut(const axis_cut *a, const axis_cut *b)
 {
     return a->axis == b->axis && a->start == b->start && a->end == b->end &&
            a->step == b->step;
@@ -54,7 +54,7 @@ static const type *operand_type(const narrower *w, const node *n, uint32_t i)
 /* Operand i, which broadcasts to a tensor of rank `rank` with the size `size`
  * along the cut; false: its size there is none of both. */
 static bool aligned(const narrower *w, const node *n, uint32_t i,
-                    uint32_t rank, dim size, const cut *c, move *m)
+                    uint32_t rank, dim size, const axis_cut *c, move *m)
 {
     const type *t = operand_type(w, n, i);
     uint32_t missing = rank - t->rank;
@@ -69,7 +69,7 @@ static bool aligned(const narrower *w, const node *n, uint32_t i,
 
 /* Operands from `first` on, those that are missing left out. */
 static bool all_aligned(const narrower *w, const node *n, uint32_t first,
-                        const cut *c, move *m)
+                        const axis_cut *c, move *m)
 {
     const type *y = graph_type(w->g, n->out[0]);
 
@@ -85,7 +85,7 @@ static bool all_aligned(const narrower *w, const node *n, uint32_t first,
     return true;
 }
 
-static bool pointwise_moves(const narrower *w, const node *n, const cut *c,
+static bool pointwise_moves(const narrower *w, const node *n, const axis_cut *c,
                             move *m)
 {
     if ((op_get(n->op)->traits & OP_CAN_FAIL) != 0 &&
@@ -94,7 +94,7 @@ static bool pointwise_moves(const narrower *w, const node *n, const cut *c,
     return all_aligned(w, n, 0, c, m);
 }
 
-static bool matmul_moves(const narrower *w, const node *n, const cut *c,
+static bool matmul_moves(const narrower *w, const node *n, const axis_cut *c,
                          move *m)
 {
     const type *y = graph_type(w->g, n->out[0]);
@@ -119,7 +119,8 @@ static bool matmul_moves(const narrower *w, const node *n, const cut *c,
     return true;
 }
 
-static bool sdpa_moves(const narrower *w, const node *n, const cut *c, move *m)
+static bool sdpa_moves(const narrower *w, const node *n, const axis_cut *c,
+                       move *m)
 {
     const type *y = graph_type(w->g, n->out[0]);
 
@@ -137,18 +138,19 @@ static bool sdpa_moves(const narrower *w, const node *n, const cut *c, move *m)
     return n->n_in < 4 || n->in[3] == 0 || all_aligned(w, n, 3, c, m);
 }
 
-static bool norm_moves(const narrower *w, const node *n, const cut *c, move *m)
+static bool norm_moves(const narrower *w, const node *n, const axis_cut *c,
+                       move *m)
 {
     return c->axis < node_axis(w->g, n) && all_aligned(w, n, 0, c, m);
 }
 
-static bool softmax_moves(const narrower *w, const node *n, const cut *c,
+static bool softmax_moves(const narrower *w, const node *n, const axis_cut *c,
                           move *m)
 {
     return c->axis != node_axis(w->g, n) && all_aligned(w, n, 0, c, m);
 }
 
-static bool reduce_moves(const narrower *w, const node *n, const cut *c,
+static bool reduce_moves(const narrower *w, const node *n, const axis_cut *c,
                          move *m)
 {
     const attr *axes = node_attr(n, "axes");
@@ -173,7 +175,7 @@ static bool reduce_moves(const narrower *w, const node *n, const cut *c,
     return false;
 }
 
-static bool concat_moves(const narrower *w, const node *n, const cut *c,
+static bool concat_moves(const narrower *w, const node *n, const axis_cut *c,
                          move *m)
 {
     if (c->axis == node_axis(w->g, n))
@@ -184,7 +186,7 @@ static bool concat_moves(const narrower *w, const node *n, const cut *c,
 }
 
 /* A plain cut of an axis of plain size, as positions. */
-static bool plain_cut(const ir *m, const cut *c, dim size, int64_t *start,
+static bool plain_cut(const ir *m, const axis_cut *c, dim size, int64_t *start,
                       int64_t *end)
 {
     int64_t n;
@@ -197,9 +199,10 @@ static bool plain_cut(const ir *m, const cut *c, dim size, int64_t *start,
     return *start >= 0 && *start < *end;
 }
 
-/* y's axis is a part of x's axis `at`: the outer one of those that it is split
- * into; or x's axis is the outer one of those merged into y's. */
-static bool cut_reshape(const graph *g, const node *n, const cut *c, cut *out)
+/* y's axis is the outer one of those that an axis of x is split into, or x's
+ * the outer one of those that are merged into y's. */
+static bool cut_reshape(const graph *g, const node *n, const axis_cut *c,
+                        axis_cut *out)
 {
     const type *x = graph_type(g, n->in[0]), *y = graph_type(g, n->out[0]);
     dim before = dim_product(g->m, y->dims, c->axis);
@@ -232,7 +235,8 @@ static bool cut_reshape(const graph *g, const node *n, const cut *c, cut *out)
     return false;
 }
 
-bool cut_of_operand(const graph *g, const node *n, const cut *c, cut *out)
+bool cut_of_operand(const graph *g, const node *n, const axis_cut *c,
+                    axis_cut *out)
 {
     if (n->op == OP_reshape)
         return cut_reshape(g, n, c, out);
@@ -242,7 +246,7 @@ bool cut_of_operand(const graph *g, const node *n, const cut *c, cut *out)
     return n->op == OP_transpose;
 }
 
-static bool moves(const narrower *w, const node *n, const cut *c, move *m)
+static bool moves(const narrower *w, const node *n, const axis_cut *c, move *m)
 {
     switch (n->op) {
     case OP_matmul: return matmul_moves(w, n, c, m);
@@ -267,7 +271,7 @@ static bool moves(const narrower *w, const node *n, const cut *c, move *m)
 
 /* ---- requests ------------------------------------------------------------ */
 
-val cut_value(graph *g, val v, const cut *c)
+val cut_value(graph *g, val v, const axis_cut *c)
 {
     node *n = node_new(g, OP_slice);
     int64_t axis = c->axis;
@@ -281,7 +285,7 @@ val cut_value(graph *g, val v, const cut *c)
     return node_add(g, n);
 }
 
-bool slice_cut(const graph *g, const node *n, cut *out)
+bool slice_cut(const graph *g, const node *n, axis_cut *out)
 {
     const attr *axes, *steps;
     int64_t axis, plain;
@@ -293,11 +297,12 @@ bool slice_cut(const graph *g, const node *n, cut *out)
     if (axes->u.ints.n != 1)
         return false;
     axis = axes->u.ints.p[0];
-    *out = (cut){(uint32_t)(axis < 0 ? axis + graph_type(g, n->in[0])->rank
-                                     : axis),
-                 node_attr(n, "starts")->u.dims.p[0],
-                 node_attr(n, "ends")->u.dims.p[0],
-                 steps->set && steps->u.ints.n > 0 ? steps->u.ints.p[0] : 1};
+    if (axis < 0)
+        axis += graph_type(g, n->in[0])->rank;
+    *out = (axis_cut){(uint32_t)axis, node_attr(n, "starts")->u.dims.p[0],
+                      node_attr(n, "ends")->u.dims.p[0],
+                      steps->set && steps->u.ints.n > 0 ? steps->u.ints.p[0]
+                                                        : 1};
     return dim_is_int(g->m, out->start, &plain) &&
            dim_is_int(g->m, out->end, &plain);
 }
@@ -321,7 +326,7 @@ static void count_reader(narrower *w, uint32_t i)
 }
 
 /* v cut by c, which one more reader wants. */
-static val want(narrower *w, val v, const cut *c)
+static val want(narrower *w, val v, const axis_cut *c)
 {
     val made;
 
@@ -337,7 +342,7 @@ static val want(narrower *w, val v, const cut *c)
     stand_behind(w, v);
     made = cut_value(w->g, v, c);
     if (v >= w->f.n || w->of[v] != 0)
-        return made; /* of a new value, or not the only cut */
+        return made; /* of a new value, or not the only axis_cut */
     if (mem_grow(&w->requests, &w->cap, w->n + 1, sizeof *w->requests) !=
         HULL_OK) {
         ir_fail(w->g->m, HULL_ENOMEM);
@@ -398,7 +403,7 @@ static void collect(narrower *w)
     node *next;
 
     for (node *n = graph_first(w->g); n != NULL; n = next) {
-        cut c;
+        axis_cut c;
         val v;
 
         next = graph_next(w->g, n);

@@ -78,16 +78,18 @@ val bn_at_axis(graph *g, val v, uint32_t axis, uint32_t rank);
 
 /* A slice along one axis, with the bounds as written: plain numbers, negative
  * ones from the end. */
-typedef struct cut {
+typedef struct axis_cut {
     uint32_t axis;
     dim start, end;
     int64_t step;
-} cut;
-bool slice_cut(const graph *g, const node *n, cut *out); /* n is such a slice */
-val cut_value(graph *g, val v, const cut *c);
+} axis_cut;
+/* n is such a slice. */
+bool slice_cut(const graph *g, const node *n, axis_cut *out);
+val cut_value(graph *g, val v, const axis_cut *c);
 /* Of a reshape or transpose: the cut of its operand that gives this one of its
  * result. false: there is none, or it is another op. */
-bool cut_of_operand(const graph *g, const node *n, const cut *c, cut *out);
+bool cut_of_operand(const graph *g, const node *n, const axis_cut *c,
+                    axis_cut *out);
 
 /* ---- for a backend's lowering: ops of ops/packed.c ----------------------- */
 
