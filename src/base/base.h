@@ -126,6 +126,8 @@ typedef struct arena {
 
 void *arena_alloc(arena *a, size_t size) MUST_CHECK;
 void *arena_array(arena *a, size_t count, size_t elem_size) MUST_CHECK;
+/* The same, but the bytes are anything: for large scratch. */
+void *arena_raw(arena *a, size_t count, size_t elem_size) MUST_CHECK;
 char *arena_strndup(arena *a, const char *s, size_t n) MUST_CHECK;
 void *arena_memdup(arena *a, const void *p, size_t n) MUST_CHECK;
 /* Empties it for reuse. Several chunks become one as large as all of them, so

@@ -242,6 +242,7 @@ hull_status mem_grow(void *p, size_t *cap, size_t need, size_t elem_size)
 struct arena_chunk {
     struct arena_chunk *next;
     size_t used, size; /* bytes after the header */
+    size_t dirty;      /* bytes up to here may be other than 0 */
 };
 
 #define CHUNK_HEADER ((sizeof(struct arena_chunk) + 15) / 16 * 16)
@@ -273,11 +274,11 @@ static struct arena_chunk *arena_add_chunk(arena *a, size_t size)
     return c;
 }
 
-void *arena_alloc(arena *a, size_t size)
+static void *arena_take(arena *a, size_t size, bool zeros)
 {
     struct arena_chunk *c = a->chunk;
     size_t rounded;
-    void *p;
+    char *p;
 
     if (a->failed)
         return NULL;
@@ -292,12 +293,31 @@ void *arena_alloc(arena *a, size_t size)
             goto broken;
     }
     p = (char *)c + CHUNK_HEADER + c->used;
+    if (zeros && c->used < c->dirty)
+        memset(p, 0, rounded < c->dirty - c->used ? rounded
+                                                  : c->dirty - c->used);
     c->used += rounded;
     a->used += rounded;
     return p;
 broken:
     a->failed = true;
     return NULL;
+}
+
+void *arena_alloc(arena *a, size_t size)
+{
+    return arena_take(a, size, true);
+}
+
+void *arena_raw(arena *a, size_t count, size_t elem_size)
+{
+    size_t total;
+
+    if (__builtin_mul_overflow(count, elem_size, &total)) {
+        a->failed = true;
+        return NULL;
+    }
+    return arena_take(a, total, false);
 }
 
 void *arena_array(arena *a, size_t count, size_t elem_size)
@@ -335,7 +355,7 @@ void arena_reset(arena *a)
     size_t total = 0;
 
     if (c != NULL && c->next == NULL && !a->failed) {
-        memset((char *)c + CHUNK_HEADER, 0, c->used);
+        c->dirty = c->used > c->dirty ? c->used : c->dirty;
         c->used = 0;
         a->used = 0;
         return;

@@ -266,6 +266,35 @@ static void arena_failure_sticks(void **state)
     arena_fini(&a);
 }
 
+/* What was scratch once is zero again, unless nobody asks for that. */
+static void arena_zeroes_used_memory(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 6; round++) {
+        static arena a;
+        size_t n = 1000 + 5000 * (size_t)(round % 3);
+        unsigned char *raw = arena_raw(&a, n, 3), *p = arena_alloc(&a, n);
+
+        assert_non_null(raw);
+        assert_non_null(p);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(p[i], 0);
+        memset(raw, 0xff, 3 * n);
+        memset(p, 0xff, n);
+        arena_reset(&a);
+        p = arena_alloc(&a, 4 * n + 500);
+        for (size_t i = 0; i < 4 * n + 500; i++)
+            assert_int_equal(p[i], 0);
+        memset(p, 0xff, 4 * n + 500);
+        if (round % 2 == 1)
+            arena_reset(&a);
+        assert_null(round == 5 ? arena_raw(&a, SIZE_MAX / 2, 3) : NULL);
+        assert_true(round < 5 || a.failed);
+        if (round == 5)
+            arena_fini(&a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +308,7 @@ int main(void)
         cmocka_unit_test(grow_zeroes_and_survives_failure),
         cmocka_unit_test(arena_is_zeroed_and_aligned),
         cmocka_unit_test(arena_failure_sticks),
+        cmocka_unit_test(arena_zeroes_used_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

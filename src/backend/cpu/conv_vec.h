@@ -140,13 +140,12 @@ static void point_row(const conv *c, int64_t where, int64_t i,
 
 static hull_status make_offsets(conv *c, eval_ctx *cx)
 {
-    float *zeros = arena_array(cx->scratch, (size_t)c->depth + 16,
-                               sizeof *zeros);
+    float *zeros = arena_raw(cx->scratch, (size_t)c->depth + 16,
+                             sizeof *zeros);
     int64_t t = 0;
 
     c->zeros = zeros;
-    c->offsets = arena_array(cx->scratch, (size_t)c->taps,
-                             sizeof *c->offsets);
+    c->offsets = arena_raw(cx->scratch, (size_t)c->taps, sizeof *c->offsets);
     if (zeros == NULL || c->offsets == NULL)
         return fail_oom((size_t)c->depth * sizeof *zeros);
     memset(zeros, 0, ((size_t)c->depth + 16) * sizeof *zeros);
@@ -191,7 +190,7 @@ static hull_status copy_padded(conv *c, eval_ctx *cx)
     padding p = {.from = c->x, .width = c->in[2] * c->channels,
                  .lead = skip * c->channels, .n = width * c->channels};
 
-    p.to = arena_array(cx->scratch, (size_t)(rows * p.n) + 64, sizeof *p.to);
+    p.to = arena_raw(cx->scratch, (size_t)(rows * p.n) + 64, sizeof *p.to);
     if (p.to == NULL)
         return fail_oom((size_t)(rows * p.n) * sizeof *p.to);
     have = have < width - skip ? have : width - skip;
@@ -386,8 +385,8 @@ static hull_status conv_dense(conv *c, eval_ctx *cx)
                    c->block * 2 * (int64_t)sizeof(int64_t) +
                    c->block * c->taps * MICRO_ROWS *
                        (int64_t)sizeof(float *)), 64);
-    c->scratch = arena_array(cx->scratch, (size_t)c->parts,
-                             (size_t)c->scratch_bytes);
+    c->scratch = arena_raw(cx->scratch, (size_t)c->parts,
+                           (size_t)c->scratch_bytes);
     if (c->scratch == NULL)
         return fail_oom((size_t)(c->parts * c->scratch_bytes));
     return pool_for(cx->pool, (size_t)c->parts, conv_part, c);

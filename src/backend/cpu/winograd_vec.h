@@ -156,13 +156,19 @@ VEC_INLINE void winograd_out(int m, const winograd *w, int64_t t, int64_t at,
     int64_t y0 = of / w->tw * m, x0 = of % w->tw * m;
     int64_t ny = w->oh - y0 < m ? w->oh - y0 : m;
     int64_t nx = w->ow - x0 < m ? w->ow - x0 : m;
+    int64_t first = ((image * w->oh + y0) * w->ow + x0) * w->columns;
+    bool simple = ny == m && nx == m &&
+                  (w->e.act == PACKED_NONE || w->e.act == PACKED_RELU);
     float out[M_MAX * M_MAX * VEC_LANES];
 
     s += at * w->ld_s;
     for (int64_t k = k0; k < k1; k += VEC_LANES) {
         int64_t n = k1 - k < VEC_LANES ? k1 - k : VEC_LANES;
-        vec d[A_MAX], o[M_MAX], x[M_MAX * A_MAX];
+        bool direct = simple && n == VEC_LANES;
+        vec d[A_MAX], o[M_MAX], x[M_MAX * A_MAX], bias = vec_set(0.0f);
 
+        if (direct && w->e.bias != NULL)
+            bias = vec_load(w->e.bias + k);
         VEC_UNROLL
         for (int j = 0; j < a; j++) {
             VEC_UNROLL
@@ -174,14 +180,24 @@ VEC_INLINE void winograd_out(int m, const winograd *w, int64_t t, int64_t at,
         for (int i = 0; i < m; i++) {
             turn_out(m, x + i * a, o, 1);
             VEC_UNROLL
-            for (int j = 0; j < m; j++)
-                vec_store(out + (i * m + j) * VEC_LANES, o[j]);
+            for (int j = 0; j < m; j++) {
+                int64_t to = first + (i * w->ow + j) * w->columns + k;
+
+                if (!direct) {
+                    vec_store(out + (i * m + j) * VEC_LANES, o[j]);
+                    continue;
+                }
+                o[j] = vec_add(o[j], bias);
+                if (w->e.residual != NULL)
+                    o[j] = vec_add(o[j], vec_load(w->e.residual + to));
+                vec_store(w->y + to, w->e.act == PACKED_RELU ? vec_relu(o[j])
+                                                             : o[j]);
+            }
         }
-        for (int64_t i = 0; i < ny; i++)
+        for (int64_t i = 0; !direct && i < ny; i++)
             for (int64_t j = 0; j < nx; j++)
                 place_out(w, vec_load(out + (i * m + j) * VEC_LANES),
-                          ((image * w->oh + y0 + i) * w->ow + x0 + j) *
-                              w->columns, k, n);
+                          first + (i * w->ow + j) * w->columns, k, n);
     }
 }
 
@@ -345,9 +361,9 @@ static hull_status winograd_room(winograd *w, eval_ctx *cx, int64_t shares)
     w->s_n = w->points * w->block * w->ld_s;
     w->rows_n = tiles * MICRO_ROWS;
     all = shares * (w->v_n + w->s_n) + w->channels + 64;
-    p = arena_array(cx->scratch, (size_t)all, sizeof *p);
-    w->rows = arena_array(cx->scratch, (size_t)(w->rows_n * w->parts),
-                          sizeof *w->rows);
+    p = arena_raw(cx->scratch, (size_t)all, sizeof *p);
+    w->rows = arena_raw(cx->scratch, (size_t)(w->rows_n * w->parts),
+                        sizeof *w->rows);
     if (p == NULL || w->rows == NULL)
         return fail_oom((size_t)all * sizeof *p);
     p += (line - (uintptr_t)p % line) % line / sizeof *p;
