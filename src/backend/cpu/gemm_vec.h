@@ -246,8 +246,8 @@ hull_status VEC_NAME(gemm_run)(eval_ctx *cx, int64_t rows, int64_t columns,
     g.scratch_n = (rows < GEMM_ROWS ? rows : GEMM_ROWS) *
                       (depth <= GEMM_DEEP ? depth : GEMM_PIECE) +
                   MICRO_ROWS * MICRO_COLS + 64;
-    g.scratch = arena_array(cx->scratch, (size_t)(g.scratch_n * g.parts),
-                            sizeof *g.scratch);
+    g.scratch = arena_raw(cx->scratch, (size_t)(g.scratch_n * g.parts),
+                          sizeof *g.scratch);
     if (g.scratch == NULL)
         return fail_oom((size_t)(g.scratch_n * g.parts) * sizeof *g.scratch);
     return pool_for(cx->pool, (size_t)g.parts, gemm_part, &g);
