@@ -4,7 +4,9 @@
 #   make            build/hull and build/libhull.so
 #   make demo       one compile, four refits, 1600 answers compared
 #   make test       every test; the last line counts them
-#   make bench      what a refit, a cache hit and a run cost here
+#   make bench      Hull beside its peers: scripts/bench.py tells the method;
+#                   BENCH=latency,refit,start,memory,scale MODELS=resnet18,...
+#                   ROUNDS=5 ARGS="--threads 2 --docs"
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make clean
 PREFIX ?= /usr/local
@@ -28,7 +30,9 @@ test:
 	@scripts/run_tests.py build
 
 bench: all
-	@scripts/bench.sh
+	@scripts/bench.py $(if $(BENCH),--bench $(BENCH)) \
+	  $(if $(MODELS),--models $(MODELS)) \
+	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 install: all
 	@cmake -B build -DCMAKE_INSTALL_PREFIX=$(PREFIX) --log-level=NOTICE

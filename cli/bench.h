@@ -50,7 +50,8 @@ typedef struct bench {
     size_t n_out;
     uint32_t threads;      /* that a run may use */
     double compile_seconds, first_seconds; /* module; session and first run */
-    uint64_t rss_before, peak_before, peak; /* bytes; after the first run */
+    uint64_t rss_before, peak_before; /* bytes */
+    uint64_t peak, rss_own, rss_mapped; /* after the first run */
     hull_weights *w[2];    /* the first checkpoint, that of --refit */
 } bench;
 

@@ -160,6 +160,8 @@ static hull_status start(bench *b, hull_session **s)
     TRY(bench_run_once(b, *s, &ms));
     b->first_seconds = (double)(time_ns() - then) * 1e-9;
     b->peak = status_bytes("VmHWM");
+    b->rss_own = status_bytes("RssAnon");
+    b->rss_mapped = status_bytes("RssFile");
     return HULL_OK;
 }
 
@@ -188,9 +190,11 @@ hull_status bench_start_facts(const bench *b, json_t *to)
     TRY(answer(to, "compile_seconds", json_real(b->compile_seconds)));
     TRY(answer(to, "first_run_seconds", json_real(b->first_seconds)));
     return answer(to, "memory", json_pack(
-        "{s:I, s:I, s:I}", "before_bytes", (json_int_t)b->rss_before,
-        "peak_before_bytes", (json_int_t)b->peak_before, "peak_bytes",
-        (json_int_t)b->peak));
+        "{s:I, s:I, s:I, s:I, s:I}", "before_bytes",
+        (json_int_t)b->rss_before, "peak_before_bytes",
+        (json_int_t)b->peak_before, "peak_bytes", (json_int_t)b->peak,
+        "own_bytes", (json_int_t)b->rss_own, "mapped_bytes",
+        (json_int_t)b->rss_mapped));
 }
 
 static void print_start(const bench *b)

@@ -35,6 +35,7 @@ for backend in ("ref", "cpu"):
     assert b["throughput"][0]["runs_per_second"] > 0
     memory = b["memory"]
     assert 1e6 < memory["before_bytes"] <= memory["peak_bytes"]
+    assert memory["own_bytes"] > 0 and memory["mapped_bytes"] > 0
     assert b["compile_seconds"] > 0 and b["first_run_seconds"] > 0
     refit = b["refit"]
     assert refit["bytes_read"] > 0 and refit["median_ms"] > 0
