@@ -182,22 +182,30 @@ static double row_scores(attention *a, int64_t row, int64_t keys, int64_t i,
     return top;
 }
 
+/* exp(p - top), NaN where the scores have one. */
+static double weight_of(const attention *a, int64_t j, double top)
+{
+    if (isnan(top))
+        return top;
+    if (top == -INFINITY && a->rows == ATTENTION_ZERO)
+        return 0.0;
+    return exp(a->p[j] - top);
+}
+
 static void row_out(attention *a, int64_t row, int64_t values, double top)
 {
-    bool zero = a->rows == ATTENTION_ZERO;
+    bool zero = a->rows == ATTENTION_ZERO, all;
     double total = 0.0;
 
-    for (int64_t j = 0; j < a->s; j++) {
-        if (!isnan(top)) /* else the scores behind NaN are not there */
-            a->p[j] = top == -INFINITY && zero ? 0.0 : exp(a->p[j] - top);
-        total += isnan(top) ? top : a->p[j];
-    }
+    for (int64_t j = 0; j < a->s; j++)
+        total += weight_of(a, j, top);
+    all = isnan(total) && a->rows != ATTENTION_SAFE;
     for (int64_t c = 0; c < a->e; c++)
-        a->sum[c] = isnan(total) && a->rows != ATTENTION_SAFE ? total : 0.0;
-    for (int64_t j = 0; j < a->s; j++) {
-        double w = isnan(total) ? 0.0 : a->p[j];
+        a->sum[c] = all ? total : 0.0;
+    for (int64_t j = 0; j < a->s && !all; j++) {
+        double w = isnan(total) ? 0.0 : weight_of(a, j, top);
 
-        if ((zero && w == 0.0) || (isnan(total) && a->rows != ATTENTION_SAFE))
+        if (zero && a->p[j] == -INFINITY)
             continue;
         for (int64_t c = 0; c < a->e; c++)
             a->sum[c] += w * load_f64(a->v->dtype, a->v->data,

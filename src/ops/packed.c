@@ -6,7 +6,8 @@
  *
  *   y = act(x w + bias + residual)
  *
- * gemm        x [.., k], w [ceil(n / tile), k, tile]
+ * gemm        x [.., k], w [ceil(n / tile), k, tile], or [n, k] with tile 1; w
+ *             may be f16 or bf16 where x is f32
  * conv_nhwc   x [b, *, c], w [groups * ceil(n / groups / tile),
  *             taps * c / groups, tile], taps in row-major order; or, when
  *             groups = c = n, w [taps, c]
@@ -142,11 +143,18 @@ static hull_status want_panels(graph *g, const node *n, const type *w,
 static hull_status gemm_infer(graph *g, node *n, const type *x, const type *w)
 {
     dim dims[HULL_MAX_RANK];
+    int64_t columns, tile; /* tile == 1 and rank 2: rows as they are */
     char what[128];
 
     if (x->rank == 0)
         return fail(HULL_ESHAPE, "%s: operand of rank 0", node_what(n, what));
-    TRY(want_panels(g, n, w, x->dims[x->rank - 1], 1));
+    if (w->rank == 2 && attr_int(n, "tile") == 1) {
+        TRY(panel_counts(n, &columns, &tile));
+        TRY(infer_equal(g, n, w->dims[0], columns, "rows of the weight"));
+        TRY(infer_equal(g, n, w->dims[1], x->dims[x->rank - 1], "depths"));
+    } else {
+        TRY(want_panels(g, n, w, x->dims[x->rank - 1], 1));
+    }
     for (uint32_t i = 0; i < x->rank; i++)
         dims[i] = x->dims[i];
     dims[x->rank - 1] = attr_int(n, "n");
@@ -286,7 +294,9 @@ hull_status packed_infer(graph *g, node *n)
     if (n->op == OP_winograd_weight)
         return winograd_weight_infer(g, n, x);
     TRY(infer_tensor(&w, g, n, 1));
-    TRY(infer_same(n, x, w));
+    if (n->op != OP_gemm || x->dtype != HULL_F32 ||
+        (w->dtype != HULL_F16 && w->dtype != HULL_BF16))
+        TRY(infer_same(n, x, w));
     if (n->op == OP_conv_winograd)
         return conv_winograd_infer(g, n, x, w);
     return n->op == OP_gemm ? gemm_infer(g, n, x, w)

@@ -27,7 +27,7 @@ static double noise(uint64_t seed, uint64_t i)
 /* Numbers in [-1, 1); one in `rare` is not a common one. */
 static void put_values(tensor *t, uint64_t seed, int how)
 {
-    static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e30, -1e30};
+    static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e-40, 4.0};
 
     for (int64_t i = 0; i < tensor_numel(t); i++) {
         double v = 2 * noise(seed, (uint64_t)i) - 1;
@@ -321,6 +321,65 @@ static void test_product_deep(void **state)
     product("[3,1600]", "[1600,700]", "", "", PLAIN);
 }
 
+/* ---- gemm on weights as they are ----------------------------------------- */
+
+/* tile 1: [n, k], else panels. */
+static void plain(int rows, int n, int k, int tile, const char *dtype,
+                  const char *act, bool bias, bool residual, int how)
+{
+    char text[512], w[64];
+
+    if (tile == 1)
+        snprintf(w, sizeof w, "%s[%d,%d]", dtype, n, k);
+    else
+        snprintf(w, sizeof w, "%s[%d,%d,%d]", dtype, (n + tile - 1) / tile, k,
+                 tile);
+    snprintf(text, sizeof text,
+             "graph @t(%%x: f32[%d,%d], %%w: %s, %%b: f32[%d], "
+             "%%c: f32[%d,%d]) {\n"
+             "  %%r = gemm %%x, %%w, %s, %s {n=%d, tile=%d, act=\"%s\"}\n"
+             "  return %%r\n}\n",
+             rows, k, w, n, rows, n, bias ? "%b" : "_",
+             residual ? "%c" : "_", n, tile, act);
+    check(text, how, 3e-5);
+}
+
+static void test_plain(void **state)
+{
+    static const char *const dtypes[] = {"f32", "f16", "bf16"};
+
+    (void)state;
+    for (size_t t = 0; t < COUNT_OF(dtypes); t++) {
+        for (int rows = 1; rows <= 5; rows++) {
+            plain(rows, 7, 5, 1, dtypes[t], "none", false, false, PLAIN);
+            plain(rows, 33, 64, 1, dtypes[t], "relu", true, false, PLAIN);
+            plain(rows, 61, 83, 1, dtypes[t], "gelu", true, true, HOSTILE);
+        }
+        plain(2, 900, 400, 1, dtypes[t], "none", true, true, PLAIN);
+        plain(0, 9, 4, 1, dtypes[t], "none", true, true, PLAIN);
+    }
+}
+
+static void test_narrow_panels(void **state)
+{
+    cpu_features has;
+
+    (void)state;
+    assert_int_equal(cpu_features_get(&has), HULL_OK);
+    for (int64_t tile = has.level == CPU_AVX512 ? 32 : 16; tile >= 16;
+         tile /= 2) {
+        /* both levels' kernels where there is AVX-512 */
+        for (int t = 0; t < 2; t++) {
+            const char *dtype = t == 0 ? "f16" : "bf16";
+
+            plain(1, 7, 5, (int)tile, dtype, "none", true, false, PLAIN);
+            plain(30, 70, 64, (int)tile, dtype, "silu", true, true, PLAIN);
+            plain(61, 33, 1100, (int)tile, dtype, "clamp", false, true, PLAIN);
+            plain(9, 400, 83, (int)tile, dtype, "none", true, false, HOSTILE);
+        }
+    }
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -345,6 +404,8 @@ int main(void)
         cmocka_unit_test(test_product_sizes),
         cmocka_unit_test(test_product_batches),
         cmocka_unit_test(test_product_deep),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_narrow_panels),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

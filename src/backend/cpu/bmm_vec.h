@@ -20,12 +20,8 @@
     }
 MICRO_EACH(PACKED)
 #undef PACKED
-MICRO_EACH(MICRO_DEFINE_POINTERS)
 #define NAME(r) micro_packed_##r,
 static micro_fn *const packed_tiles[] = {NULL, MICRO_EACH(NAME)};
-#undef NAME
-#define NAME(r) micro_pointers_##r,
-static micro_fn *const pointer_tiles[] = {NULL, MICRO_EACH(NAME)};
 #undef NAME
 
 #define BMM_DEEP 768 /* rows of a panel at a time */
@@ -238,7 +234,7 @@ static void panel_tile(const bmm *x, const matrices *m, micro *t, int64_t row,
         for (int64_t i = 0; i < r; i++)
             rows[i] = a + i * x->row_step;
         t->rows = rows;
-        pointer_tiles[r](t);
+        VEC_NAME(pointer_tiles)[r](t);
     }
     for (int64_t i = 0; width < MICRO_COLS && i < r; i++)
         memcpy(c + i * n, side + i * MICRO_COLS, (size_t)width * sizeof *c);

@@ -2,7 +2,8 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * lower.c - a block for this CPU. Products with constant weights get them in
- * panels, convolutions work on channels last; the transposes that this needs
+ * panels; for few rows of x they stay [n, k] as they are, so that a refit is
+ * another pointer, and f16 and bf16 stay narrow. Convolutions work on channels last; the transposes that this needs
  * sink and cancel, and what follows a product goes into its epilogue. Packing
  * is pad, reshape and transpose of weights alone, so it lands in the prepare
  * program and runs again at every refit.
@@ -40,17 +41,26 @@ static val fill_axis(lowering *l, val x, uint32_t axis, int64_t n)
     return node_add(l->g, p);
 }
 
+static bool is_narrow(hull_dtype dt)
+{
+    return dt == HULL_F16 || dt == HULL_BF16;
+}
+
+static bool has_plain_sizes(const type *t)
+{
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (t->dims[i] < 1 || t->dims[i] > INT32_MAX)
+            return false;
+    return true;
+}
+
 /* A constant of the dtype that kernels take, with plain sizes above 0. */
 static bool is_weight(const lowering *l, val w)
 {
     const type *t = graph_type(l->g, w);
 
-    if (value_is_runtime(&l->f, w) || t->dtype != HULL_F32)
-        return false;
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (t->dims[i] < 1 || t->dims[i] > INT32_MAX)
-            return false;
-    return true;
+    return !value_is_runtime(&l->f, w) && t->dtype == HULL_F32 &&
+           has_plain_sizes(t);
 }
 
 /* ---- matmul -------------------------------------------------------------- */
@@ -71,16 +81,60 @@ static val pack_matrix(lowering *l, val w, bool trans)
                                 swap_first, 3);
 }
 
+/* The f16 or bf16 weight that a cast makes w of, else w: it stays narrow, and
+ * kernels widen it. */
+static val narrow_source(const lowering *l, val w, bool *trans)
+{
+    const node *cast = graph_def(l->g, w), *turn;
+    val v;
+
+    if (cast == NULL || cast->op != OP_cast ||
+        graph_type(l->g, w)->dtype != HULL_F32)
+        return w;
+    v = graph_resolve(l->g, cast->in[0]);
+    if (!is_narrow(graph_type(l->g, v)->dtype))
+        return w;
+    turn = graph_def(l->g, v);
+    if (turn != NULL && turn->op == OP_transpose &&
+        graph_type(l->g, v)->rank == 2 &&
+        node_attr(turn, "perm")->u.ints.p[0] == 1) {
+        *trans = !*trans;
+        v = graph_resolve(l->g, turn->in[0]);
+    }
+    return v;
+}
+
+/* At most that many products of a row and the weight, whatever the shapes. */
+static bool has_few_rows(const type *x, int64_t most)
+{
+    int64_t rows = 1;
+
+    for (uint32_t i = 0; i + 1 < x->rank; i++) {
+        if (x->dims[i] < 0 || x->dims[i] > most)
+            return false;
+        rows *= x->dims[i];
+    }
+    return rows <= most;
+}
+
+#define PLAIN_ROWS 4
+
 static void lower_matmul(lowering *l, node *n)
 {
-    const type *w = graph_type(l->g, n->in[1]), *b;
-    const type *x = graph_type(l->g, n->in[0]);
-    bool trans = attr_bool(n, "trans_b");
+    static const int64_t swap[] = {1, 0};
+    const type *x = graph_type(l->g, n->in[0]), *w, *b;
+    bool trans = attr_bool(n, "trans_b"), plain;
+    val weight = narrow_source(l, n->in[1], &trans);
     node *m;
 
+    w = graph_type(l->g, weight);
     if (attr_bool(n, "trans_a") || w->rank != 2 || x->rank < 1 ||
-        !is_weight(l, n->in[1]) || !value_is_runtime(&l->f, n->in[0]))
+        x->dtype != HULL_F32 || !value_is_runtime(&l->f, n->in[0]) ||
+        !(is_weight(l, weight) ||
+          (is_narrow(w->dtype) && !value_is_runtime(&l->f, weight) &&
+           has_plain_sizes(w))))
         return;
+    plain = has_few_rows(x, PLAIN_ROWS) && (trans || is_narrow(w->dtype));
     if (n->n_in > 2 && n->in[2] != 0) {
         b = graph_type(l->g, n->in[2]);
         if (b->rank != 1 || b->dims[0] != w->dims[trans ? 0 : 1])
@@ -88,11 +142,13 @@ static void lower_matmul(lowering *l, node *n)
     }
     m = node_new(l->g, OP_gemm);
     node_input(l->g, m, n->in[0]);
-    node_input(l->g, m, pack_matrix(l, n->in[1], trans));
+    node_input(l->g, m, !plain  ? pack_matrix(l, weight, trans)
+                        : trans ? weight
+                                : op_transpose(l->g, weight, swap, 2));
     if (n->n_in > 2)
         node_input(l->g, m, n->in[2]);
     node_int(l->g, m, "n", w->dims[trans ? 0 : 1]);
-    node_int(l->g, m, "tile", l->tile);
+    node_int(l->g, m, "tile", plain ? 1 : l->tile);
     if (m != NULL)
         m->label = n->label;
     graph_replace(l->g, n->out[0], node_add(l->g, m));

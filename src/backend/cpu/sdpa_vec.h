@@ -20,11 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-MICRO_EACH(MICRO_DEFINE_POINTERS)
-#define NAME(r) micro_pointers_##r,
-static micro_fn *const key_tiles[] = {NULL, MICRO_EACH(NAME)};
-#undef NAME
-
 #define SDPA_KEYS 256
 #define SDPA_FEW 5
 
@@ -194,7 +189,7 @@ static void block_scores(const sdpa *a, const head *h, int64_t k0, int64_t k1,
             rows[i] = h->k + (k0 + from + i) * a->d;
         m.ahead = (const char *)(h->k + (k0 + from + r) * a->d);
         m.c = w->scores + from * MICRO_COLS;
-        key_tiles[r](&m);
+        VEC_NAME(pointer_tiles)[r](&m);
     }
 }
 
@@ -345,10 +340,10 @@ static void careful_row(const sdpa *a, const head *h, int64_t i, double *score)
         if (isnan(dot) || dot > top)
             top = dot;
     }
-    for (int64_t j = 0; j < n; j++) {
-        score[j] = top == -INFINITY && zero ? 0.0 : exp(score[j] - top);
-        total += score[j];
-    }
+    for (int64_t j = 0; j < n && top > -INFINITY; j++)
+        total += exp(score[j] - top);
+    if (isnan(top))
+        total = top;
     /* keys after the query have the weight 0, or NaN among -inf alone */
     if (top == -INFINITY && !zero && a->s > 0)
         total = (double)NAN;
@@ -357,9 +352,10 @@ static void careful_row(const sdpa *a, const head *h, int64_t i, double *score)
         double sum = all ? total : 0.0;
 
         for (int64_t j = 0; j < a->s && !all; j++) {
-            double p = j < n && !isnan(total) ? score[j] : 0.0;
+            bool seen = j < n && score[j] > -INFINITY;
+            double p = seen && !isnan(total) ? exp(score[j] - top) : 0.0;
 
-            if (!zero || p != 0.0)
+            if (!zero || seen)
                 sum += p * (double)h->v[j * a->e + c];
         }
         h->out[i * a->e + c] = (float)(total > 0 ? sum / total : sum);

@@ -112,3 +112,27 @@ bool takes_product(const graph *g, const node *n)
 {
     return cpu_all_dtype(g, n, HULL_F32);
 }
+
+/* Rows of w as they are, or narrow ones in panels; the rest is f32. */
+static bool takes_rows(const graph *g, const node *n, int64_t tile)
+{
+    hull_dtype w = graph_type(g, n->in[1])->dtype;
+    bool narrow = w == HULL_F16 || w == HULL_BF16;
+
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (i != 1 && n->in[i] != 0 &&
+            graph_type(g, n->in[i])->dtype != HULL_F32)
+            return false;
+    return attr_int(n, "tile") == 1 ? narrow || w == HULL_F32
+                                    : narrow && attr_int(n, "tile") == tile;
+}
+
+bool takes_raw_32(const graph *g, const node *n)
+{
+    return takes_rows(g, n, 32);
+}
+
+bool takes_raw_16(const graph *g, const node *n)
+{
+    return takes_rows(g, n, 16);
+}
