@@ -252,6 +252,7 @@ static bool sink_reduce(sinker *s, const node *n)
     return replace_moved(s, n, node_add(s->g, c), &m);
 }
 
+/* A slice of the first axis is a view, and would be none of another axis. */
 static bool sink_slice(sinker *s, const node *n)
 {
     const attr *a = node_attr(n, "axes");
@@ -265,6 +266,8 @@ static bool sink_slice(sinker *s, const node *n)
         int64_t axis = a->u.ints.p[i];
 
         axes[i] = m.perm[axis < 0 ? axis + m.rank : axis];
+        if (axis == 0 && axes[i] != 0)
+            return false;
     }
     c = again(s, n, &m.src);
     node_ints(s->g, c, "axes", axes, a->u.ints.n);

@@ -24,6 +24,7 @@
 
 #define MAX_PARTS 8
 #define MAX_CHAIN 8
+#define FEW_ROWS 16
 
 /* A reader of a value, in the list of all of them. */
 typedef struct edge {
@@ -384,6 +385,22 @@ typedef struct family {
     uint32_t n;
 } family;
 
+/* Side by side, weights are copied: not those that kernels read in place, for
+ * few rows, or widen as they go. */
+static bool may_stand_together(const merger *m, const node *product)
+{
+    const type *x = graph_type(m->g, product->in[0]);
+    const node *w = graph_def(m->g, product->in[1]);
+    int64_t rows = 1, n;
+
+    for (uint32_t i = 0; i + 1 < x->rank; i++)
+        if (!dim_is_int(m->g->m, x->dims[i], &n) || n > FEW_ROWS)
+            rows = FEW_ROWS + 1;
+        else if (rows <= FEW_ROWS)
+            rows *= n;
+    return rows > FEW_ROWS && (w == NULL || w->op != OP_cast);
+}
+
 /* Those that are read as the first one is. */
 static void find_family(const merger *m, node *first, int64_t columns,
                         family *f)
@@ -404,6 +421,7 @@ static void find_family(const merger *m, node *first, int64_t columns,
         *at = (part){.size = columns};
         if (p == first || !is_product(m, p, &n) || n != columns ||
             p->in[0] != first->in[0] || p->number != 0 ||
+            !may_stand_together(m, p) ||
             attr_bool(p, "trans_b") != attr_bool(first, "trans_b") ||
             (bias_of(p) == 0) != (bias_of(first) == 0) ||
             !find_heads(m, p->out[0], at) || !same_heads(m, &f->parts[0], at))
@@ -417,8 +435,8 @@ static bool several_products(merger *m, node *first, int64_t columns)
     family f;
     val w[MAX_PARTS], b[MAX_PARTS], in[3] = {first->in[0]};
 
-    if (first->number != 0)
-        return false; /* is in a family already */
+    if (first->number != 0 || !may_stand_together(m, first))
+        return false; /* number: is in a family already */
     find_family(m, first, columns, &f);
     if (f.n < 2)
         return false;

@@ -354,16 +354,17 @@ static val want(narrower *w, val v, const axis_cut *c)
     return made;
 }
 
-/* Few rows are left: half of a plain size, one of another. */
+/* Few rows are left: at most half of a plain size, one of another. */
 static bool is_worth_it(const narrower *w, const request *r)
 {
     dim all = graph_type(w->g, r->of)->dims[r->c.axis];
     dim left = graph_type(w->g, r->value)->dims[r->c.axis];
-    int64_t a, b;
+    int64_t size, least, most;
 
-    if (!dim_is_int(w->g->m, left, &b))
+    if (left == DIM_UNKNOWN)
         return false;
-    return dim_is_int(w->g->m, all, &a) ? 2 * b <= a : b == 1;
+    dim_range(w->g->m, left, &least, &most);
+    return dim_is_int(w->g->m, all, &size) ? most <= size / 2 : most <= 1;
 }
 
 /* The op of r's value on cut operands. */

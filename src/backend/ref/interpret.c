@@ -3,9 +3,9 @@
  *
  * interpret.c - runs a graph on host memory with the reference kernels, or
  * those that the device picks. A plan fixes the concrete shape and the place of
- * every value for one set of parameter shapes; a run then walks the nodes in
- * order. Bodies of If and Loop are planned with their owner: their values live
- * as long as it runs.
+ * every value for one set of parameter shapes, and keeps the values that depend
+ * on shapes alone; a run then walks the other nodes in order. Bodies of If and
+ * Loop are planned with their owner: their values live as long as it runs.
  */
 #include "backend/backend.h"
 #include "ops/op.h"
@@ -13,25 +13,36 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* A root is made where a concat of it wants it. */
+typedef struct joint {
+    const node *into;  /* NULL: it is not */
+    uint32_t operand;
+    uint32_t depth;    /* of a concat's result: joints below */
+} joint;
+
 struct host_program {
     const graph *g;
     const device *d;   /* may be NULL */
     pool *pool;
     op_eval_fn **kernels; /* by a node's first result */
     val *root;         /* whose bytes a view of the top level shows; itself */
-    bool *used;        /* value is read by a node or is a result */
+    uint32_t *used;    /* how often a value is read or is a result */
     uint32_t *last;    /* top-level values: number of the last reader */
+    bool *fixed;       /* depends on shapes alone: is made once per plan */
+    bool *kept;        /* a root that more than fixed nodes read */
+    joint *joints;     /* per root */
     uint32_t max_in, max_out;
 };
 
 typedef enum where_kind {
-    WHERE_NONE, WHERE_PARAM, WHERE_RESULT, WHERE_SCRATCH, WHERE_LITERAL
+    WHERE_NONE, WHERE_PARAM, WHERE_RESULT, WHERE_SCRATCH, WHERE_LITERAL,
+    WHERE_FIXED
 } where_kind;
 
 typedef struct where {
     where_kind kind;
     uint32_t index;    /* param, result */
-    uint64_t off;      /* scratch */
+    uint64_t off;      /* from the beginning of that memory */
 } where;
 
 struct host_plan {
@@ -41,6 +52,8 @@ struct host_plan {
     arena scratch;     /* kernels' temporaries */
     tensor *in, *out;  /* operand arrays, one frame per nesting level */
     uint64_t bytes;
+    char *fixed;       /* memory of the fixed values */
+    bool filled;       /* they are in it */
 };
 
 #define MAX_DEPTH 16   /* nesting of bodies */
@@ -89,7 +102,7 @@ static void mark_reads(host_program *p, const device *d, const node *n,
     if (n->n_out > 0)
         p->kernels[n->out[0]] = node_kernel(d, p->g, n);
     for (uint32_t i = 0; i < n->n_in; i++) {
-        p->used[n->in[i]] = true;
+        p->used[n->in[i]]++;
         p->last[n->in[i]] = at;
     }
     for (uint32_t i = 0; i < info->n_attrs; i++)
@@ -107,7 +120,7 @@ static void mark_body_reads(host_program *p, const device *d, const region *r,
     for (const node *n = r->first; n != NULL; n = n->next)
         mark_reads(p, d, n, at);
     for (uint32_t i = 0; i < r->n_results; i++) {
-        p->used[r->results[i]] = true;
+        p->used[r->results[i]]++;
         p->last[r->results[i]] = at;
     }
 }
@@ -118,6 +131,30 @@ static bool is_result(const graph *g, val v)
         if (g->body->results[i] == v)
             return true;
     return false;
+}
+
+/* A slice of the first axis that is longer than one: its elements lie together.
+ * Bounds are plain, so that a run cannot find one negative. */
+static bool is_piece(const graph *g, const node *n)
+{
+    const attr *axes, *steps;
+    const type *x;
+    int64_t start;
+
+    if (n->op != OP_slice)
+        return false;
+    axes = node_attr(n, "axes");
+    steps = node_attr(n, "steps");
+    x = graph_type(g, n->in[0]);
+    if (axes->u.ints.n != 1 || axes->u.ints.p[0] < 0 ||
+        (steps->set && steps->u.ints.n > 0 && steps->u.ints.p[0] != 1) ||
+        !dim_is_int(g->m, node_attr(n, "starts")->u.dims.p[0], &start) ||
+        start < 0 || hull_dtype_bits(x->dtype) < 8)
+        return false;
+    for (int64_t i = 0; i < axes->u.ints.p[0]; i++)
+        if (x->dims[i] != 1)
+            return false;
+    return true;
 }
 
 /* A view of the top level needs no memory and no kernel, but where it is a
@@ -131,8 +168,8 @@ static void find_roots(host_program *p)
     for (const node *n = g->body->first; n != NULL; n = n->next) {
         val from, to;
 
-        if ((op_get(n->op)->traits & OP_VIEW) == 0 || n->n_out != 1 ||
-            is_result(g, n->out[0]))
+        if (((op_get(n->op)->traits & OP_VIEW) == 0 && !is_piece(g, n)) ||
+            n->n_out != 1 || is_result(g, n->out[0]))
             continue;
         to = n->out[0];
         from = p->root[n->in[0]];
@@ -144,6 +181,98 @@ static void find_roots(host_program *p)
     }
     for (uint32_t v = 0; v < g->n_values; v++) /* views die with their root */
         p->last[v] = p->last[p->root[v]];
+}
+
+/* What v shows, through views with one reader each, when nothing else reads it
+ * and a kernel makes it; else 0. */
+static val sole_root(const host_program *p, val v)
+{
+    const node *def = graph_def(p->g, v);
+
+    while (p->used[v] == 1 && p->root[v] != v && def->op != OP_slice) {
+        v = def->in[0];
+        def = graph_def(p->g, v);
+    }
+    return p->used[v] == 1 && p->root[v] == v && def != NULL &&
+                   def->op != OP_const && !p->fixed[v] &&
+                   p->joints[v].into == NULL
+               ? v
+               : 0;
+}
+
+#define MAX_JOINTS 8 /* concats in concats */
+
+/* The operands of a concat along the first axis that is longer than one. */
+static void find_joints(host_program *p)
+{
+    const graph *g = p->g;
+
+    for (const node *n = g->body->first; n != NULL; n = n->next) {
+        const type *y;
+        bool apart;
+
+        if (n->op != OP_concat || p->fixed[n->out[0]] ||
+            attr_int(n, "axis") < 0)
+            continue;
+        y = graph_type(g, n->out[0]);
+        apart = hull_dtype_bits(y->dtype) >= 8;
+        for (int64_t i = 0; apart && i < attr_int(n, "axis"); i++)
+            apart = y->dims[i] == 1;
+        for (uint32_t i = 0; apart && i < n->n_in; i++) {
+            val v = sole_root(p, n->in[i]);
+            joint *into = &p->joints[n->out[0]];
+
+            if (v == 0 || p->joints[v].depth == MAX_JOINTS)
+                continue;
+            p->joints[v].into = n;
+            p->joints[v].operand = i;
+            if (into->depth <= p->joints[v].depth)
+                into->depth = p->joints[v].depth + 1;
+        }
+    }
+}
+
+/* A node of the top level that reads literals and sizes alone, and cannot fail:
+ * masks and position tables. */
+static bool is_fixed(const host_program *p, const node *n)
+{
+    uint32_t traits = op_get(n->op)->traits;
+
+    if ((traits & OP_PURE) == 0 || n->op == OP_const || n->n_out == 0 ||
+        (traits & (OP_CAN_FAIL | OP_CONTROL | OP_DYNAMIC)) != 0)
+        return false;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const node *def = graph_def(p->g, n->in[i]);
+
+        if (n->in[i] != 0 && !p->fixed[n->in[i]] &&
+            (def == NULL || def->op != OP_const))
+            return false;
+    }
+    return true;
+}
+
+static void find_fixed(host_program *p)
+{
+    const graph *g = p->g;
+
+    for (const node *n = g->body->first; n != NULL; n = n->next)
+        for (uint32_t i = 0; is_fixed(p, n) && i < n->n_out; i++)
+            p->fixed[n->out[i]] = true;
+    for (const node *n = graph_first(g); n != NULL; n = graph_next(g, n))
+        for (uint32_t i = 0; i < n->n_in; i++)
+            if (n->n_out == 0 || !p->fixed[n->out[0]])
+                p->kept[p->root[n->in[i]]] = true;
+    for (const node *n = graph_first(g); n != NULL; n = graph_next(g, n))
+        for (uint32_t i = 0; i < op_get(n->op)->n_attrs; i++) {
+            const region *r = n->attrs[i].u.g;
+
+            if (op_get(n->op)->attrs[i].kind != ATTR_GRAPH || r == NULL)
+                continue;
+            for (uint32_t k = 0; k < r->n_results; k++)
+                p->kept[p->root[r->results[k]]] = true;
+        }
+    for (uint32_t i = 0; i < g->body->n_results; i++)
+        p->kept[p->root[g->body->results[i]]] = true;
 }
 
 hull_status host_program_load(host_program **out, const graph *g,
@@ -162,8 +291,12 @@ hull_status host_program_load(host_program **out, const graph *g,
     p->used = mem_calloc(g->n_values, sizeof *p->used);
     p->last = mem_calloc(g->n_values, sizeof *p->last);
     p->root = mem_calloc(g->n_values, sizeof *p->root);
+    p->fixed = mem_calloc(g->n_values, sizeof *p->fixed);
+    p->kept = mem_calloc(g->n_values, sizeof *p->kept);
+    p->joints = mem_calloc(g->n_values, sizeof *p->joints);
     if (p->root == NULL || p->used == NULL || p->last == NULL ||
-        p->kernels == NULL) {
+        p->kernels == NULL || p->fixed == NULL || p->kept == NULL ||
+        p->joints == NULL) {
         host_program_free(p);
         return fail_oom(g->n_values * sizeof *p->last);
     }
@@ -176,10 +309,12 @@ hull_status host_program_load(host_program **out, const graph *g,
         mark_reads(p, d, n, at++);
     }
     for (uint32_t i = 0; i < g->body->n_results; i++) {
-        p->used[g->body->results[i]] = true;
+        p->used[g->body->results[i]]++;
         p->last[g->body->results[i]] = UINT32_MAX;
     }
     find_roots(p);
+    find_fixed(p);
+    find_joints(p);
     *out = p;
     return HULL_OK;
 }
@@ -192,6 +327,9 @@ void host_program_free(host_program *p)
     mem_free(p->root);
     mem_free(p->used);
     mem_free(p->last);
+    mem_free(p->fixed);
+    mem_free(p->kept);
+    mem_free(p->joints);
     mem_free(p);
 }
 
@@ -264,18 +402,53 @@ static bool is_literal(const node *n)
     return n->op == OP_const;
 }
 
+/* Where in its operand a view begins. */
+static uint64_t view_offset(const host_plan *pl, const host_program *p,
+                            const node *n)
+{
+    tensor before = pl->shapes[n->in[0]];
+    uint32_t axis;
+    int64_t start;
+
+    if (n->op != OP_slice ||
+        !dim_is_int(p->g->m, node_attr(n, "starts")->u.dims.p[0], &start))
+        return 0;
+    axis = (uint32_t)node_attr(n, "axes")->u.ints.p[0];
+    if (start < before.shape[axis])
+        before.shape[axis] = start;
+    return tensor_bytes(&before);
+}
+
+/* In its concat, which may lie in another one, or by itself. */
+static hull_status place_root(host_plan *pl, const host_program *p, slab *s,
+                              val v)
+{
+    const joint *j = &p->joints[v];
+    where *w = &pl->wheres[v];
+
+    if (j->into == NULL || w->kind != WHERE_NONE)
+        return place_value(pl, s, v);
+    TRY(place_root(pl, p, s, j->into->out[0]));
+    *w = pl->wheres[j->into->out[0]];
+    for (uint32_t i = 0; i < j->operand; i++)
+        w->off += tensor_bytes(&pl->shapes[j->into->in[i]]);
+    return HULL_OK;
+}
+
 static hull_status place_outputs(host_plan *pl, const host_program *p, slab *s,
                                  const node *n)
 {
     for (uint32_t i = 0; i < n->n_out; i++) {
         val root = p->root[n->out[i]];
 
-        if (root != n->out[i])
-            pl->wheres[n->out[i]] = pl->wheres[root];
-        else if (is_literal(n))
+        if (root != n->out[i]) {
+            pl->wheres[n->out[i]] = pl->wheres[n->in[0]];
+            pl->wheres[n->out[i]].off += view_offset(pl, p, n);
+        } else if (is_literal(n)) {
             pl->wheres[n->out[i]].kind = WHERE_LITERAL;
-        else
-            TRY(place_value(pl, s, n->out[i]));
+        } else {
+            TRY(place_root(pl, p, s, n->out[i]));
+        }
     }
     return HULL_OK;
 }
@@ -316,13 +489,15 @@ static hull_status place_bodies(host_plan *pl, const host_program *p, slab *s,
 }
 
 /* A result made by a node of the top level is written where it belongs. */
-static void place_results(host_plan *pl, const graph *g)
+static void place_results(host_plan *pl, const host_program *p)
 {
+    const graph *g = p->g;
+
     for (uint32_t i = 0; i < g->body->n_results; i++) {
         val v = g->body->results[i];
         const node *def = graph_def(g, v);
 
-        if (def == NULL || is_literal(def) ||
+        if (def == NULL || is_literal(def) || p->fixed[v] ||
             pl->wheres[v].kind != WHERE_NONE)
             continue;
         pl->wheres[v] = (where){WHERE_RESULT, i, 0};
@@ -339,9 +514,54 @@ static void give_operands(const host_plan *pl, const host_program *p, slab *s,
 
         for (uint32_t k = 0; k < i; k++)
             first = first && p->root[n->in[k]] != v;
-        if (first && p->last[v] == at && pl->wheres[v].kind == WHERE_SCRATCH)
+        if (first && p->last[v] == at && p->joints[v].into == NULL &&
+            pl->wheres[v].kind == WHERE_SCRATCH)
             slab_give(s, pl->wheres[v].off);
     }
+}
+
+static void give_fixed(const host_plan *pl, const host_program *p, slab *s,
+                       val v, uint32_t at)
+{
+    v = p->root[v];
+    if (!p->kept[v] && (p->last[v] == at || !p->used[v]) &&
+        pl->wheres[v].kind == WHERE_FIXED)
+        slab_give(s, pl->wheres[v].off);
+}
+
+/* Fixed values lie in the plan's memory, in order of being made. */
+static hull_status plan_fixed(host_plan *pl, const host_program *p)
+{
+    hull_status st = HULL_OK;
+    slab s = {0};
+    uint32_t at = 0;
+
+    for (const node *n = p->g->body->first; n != NULL; n = n->next, at++) {
+        if (n->n_out == 0 || !p->fixed[n->out[0]])
+            continue;
+        for (uint32_t i = 0; i < n->n_out; i++) {
+            where *w = &pl->wheres[n->out[i]];
+
+            if (p->root[n->out[i]] != n->out[i])
+                continue; /* a view: place_outputs */
+            w->kind = WHERE_FIXED;
+            TRY_OUT(slab_take(&s, tensor_bytes(&pl->shapes[n->out[i]]),
+                              &w->off));
+        }
+        TRY_OUT(place_outputs(pl, p, &s, n));
+        for (uint32_t i = 0; i < n->n_in; i++)
+            give_fixed(pl, p, &s, n->in[i], at);
+        for (uint32_t i = 0; i < n->n_out; i++)
+            if (!p->used[n->out[i]] && p->root[n->out[i]] == n->out[i])
+                give_fixed(pl, p, &s, n->out[i], at);
+    }
+    if (s.high > 0) {
+        pl->fixed = mem_alloc_aligned(PLACE_ALIGN, s.high);
+        st = pl->fixed != NULL ? HULL_OK : fail_oom(s.high);
+    }
+out:
+    slab_fini(&s);
+    return st;
 }
 
 static hull_status plan_places(host_plan *pl, const host_program *p)
@@ -353,7 +573,8 @@ static hull_status plan_places(host_plan *pl, const host_program *p)
 
     for (uint32_t i = 0; i < g->body->n_params; i++)
         pl->wheres[g->body->params[i]] = (where){WHERE_PARAM, i, 0};
-    place_results(pl, g);
+    TRY_OUT(plan_fixed(pl, p));
+    place_results(pl, p);
     for (const node *n = g->body->first; n != NULL; n = n->next, at++) {
         TRY_OUT(place_outputs(pl, p, &s, n));
         TRY_OUT(place_bodies(pl, p, &s, n, false));
@@ -423,12 +644,19 @@ void host_plan_free(host_plan *pl)
     mem_free(pl->wheres);
     mem_free(pl->in);
     mem_free(pl->out);
+    mem_free(pl->fixed);
     dim_env_fini(&pl->env);
     arena_fini(&pl->scratch);
     mem_free(pl);
 }
 
 /* ---- run ----------------------------------------------------------------- */
+
+/* p may be NULL where there are no bytes. */
+static void *place_at(void *p, uint64_t off)
+{
+    return off != 0 ? (char *)p + off : p;
+}
 
 static tensor value_tensor(const frame *f, val v)
 {
@@ -438,13 +666,16 @@ static tensor value_tensor(const frame *f, val v)
 
     switch (w->kind) {
     case WHERE_PARAM:
-        t.data = f->params[w->index];
+        t.data = place_at(f->params[w->index], w->off);
         break;
     case WHERE_RESULT:
-        t.data = f->results[w->index];
+        t.data = place_at(f->results[w->index], w->off);
         break;
     case WHERE_SCRATCH:
         t.data = f->scratch + w->off;
+        break;
+    case WHERE_FIXED:
+        t.data = f->pl->fixed + w->off;
         break;
     case WHERE_LITERAL: {
         const literal *l = node_attr(graph_def(g, v), "value")->u.t;
@@ -461,6 +692,26 @@ static tensor value_tensor(const frame *f, val v)
 
 static hull_status run_body(eval_ctx *cx, const region *body,
                             const tensor *params, tensor *results);
+
+/* Copies what of a concat is not in place; false: it has no joints. */
+static bool join(const frame *f, const node *n, const tensor *in,
+                 const tensor *out)
+{
+    const host_program *p = f->p;
+    uint64_t off = 0;
+
+    if (n->op != OP_concat || p->joints[n->out[0]].depth == 0)
+        return false;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint64_t size = tensor_bytes(&in[i]);
+        char *to = place_at(out->data, off);
+
+        if (p->joints[p->root[n->in[i]]].into != n && size > 0)
+            memcpy(to, in[i].data, size);
+        off += size;
+    }
+    return true;
+}
 
 static hull_status run_node(frame *f, const node *n)
 {
@@ -483,6 +734,8 @@ static hull_status run_node(frame *f, const node *n)
         out[i] = value_tensor(f, n->out[i]);
     if (f->depth == 0)
         arena_reset(&f->pl->scratch);
+    if (join(f, n, in, out))
+        return HULL_OK;
     kernel = f->p->kernels[n->out[0]];
     if (f->rc.profile == NULL)
         return kernel(&cx, n, in, out);
@@ -552,6 +805,18 @@ static void copy_results(const frame *f)
     }
 }
 
+/* The nodes of the top level; fixed ones in the plan's first run only. */
+static hull_status run_nodes(frame *f, bool fixed)
+{
+    if (fixed && f->pl->filled)
+        return HULL_OK;
+    for (const node *n = f->p->g->body->first; n != NULL; n = n->next)
+        if ((n->n_out > 0 && f->p->fixed[n->out[0]]) == fixed)
+            TRY(run_node(f, n));
+    f->pl->filled = true;
+    return HULL_OK;
+}
+
 hull_status host_program_run(const host_program *p, host_plan *pl,
                              void *const *params, void *const *results,
                              void *scratch, const run_context *rc)
@@ -559,8 +824,8 @@ hull_status host_program_run(const host_program *p, host_plan *pl,
     frame f = {p, pl, params, results, scratch, 0,
                rc != NULL ? *rc : (run_context){0}};
 
-    for (const node *n = p->g->body->first; n != NULL; n = n->next)
-        TRY(run_node(&f, n));
+    TRY(run_nodes(&f, true));
+    TRY(run_nodes(&f, false));
     copy_results(&f);
     return HULL_OK;
 }
