@@ -219,7 +219,7 @@ static bool comes_from_product(const finder *f, val v)
     return false;
 }
 
-/* n adds a mask or replaces scores: what is left of them, 0 when it does not. */
+/* n adds a mask or replaces scores: what is left of them, 0 if it does not. */
 static val without_mask(finder *f, const node *n)
 {
     int at = 0; /* the operand with the scores */

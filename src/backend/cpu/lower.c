@@ -3,10 +3,11 @@
  *
  * lower.c - a block for this CPU. Products with constant weights get them in
  * panels; for few rows of x they stay [n, k] as they are, so that a refit is
- * another pointer, and f16 and bf16 stay narrow. Convolutions work on channels last; the transposes that this needs
- * sink and cancel, and what follows a product goes into its epilogue. Packing
- * is pad, reshape and transpose of weights alone, so it lands in the prepare
- * program and runs again at every refit.
+ * another pointer, and f16 and bf16 stay narrow. Convolutions work on channels
+ * last; the transposes that this needs sink and cancel, and what follows a
+ * product goes into its epilogue. Packing is pad, reshape and transpose of
+ * weights alone, so it lands in the prepare program and runs again at every
+ * refit.
  */
 #include "backend/cpu/cpu.h"
 #include "ops/family.h"
