@@ -15,6 +15,11 @@ bool takes_gemm_16(const graph *g, const node *n)
     return cpu_all_dtype(g, n, HULL_F32) && attr_int(n, "tile") == 16;
 }
 
+bool takes_product(const graph *g, const node *n)
+{
+    return cpu_all_dtype(g, n, HULL_F32);
+}
+
 bool takes_sdpa(const graph *g, const node *n)
 {
     for (uint32_t i = 0; i < 3; i++)
@@ -32,7 +37,8 @@ bool takes_f32(const graph *g, const node *n)
 
 bool takes_division(const graph *g, const node *n)
 {
-    return cpu_all_dtype(g, n, HULL_F32) && str_is(attr_str(n, "round"), "none");
+    return cpu_all_dtype(g, n, HULL_F32) &&
+           str_is(attr_str(n, "round"), "none");
 }
 
 bool takes_f32_to_any(const graph *g, const node *n)
@@ -106,11 +112,6 @@ bool takes_cast(const graph *g, const node *n)
         return to == HULL_F32;
     return is_cast_int(from) && from != to &&
            (is_cast_int(to) || to == HULL_F32);
-}
-
-bool takes_product(const graph *g, const node *n)
-{
-    return cpu_all_dtype(g, n, HULL_F32);
 }
 
 /* Rows of w as they are, or narrow ones in panels; the rest is f32. */
