@@ -518,6 +518,103 @@ static void test_lowering_chooses(void **state)
            "dilation=[1,1], out_pad=[0,0]}", true, OP_gemm, 0);
 }
 
+/* The graph's result by reference kernels; weights and inputs are noise. */
+static double *evaluate(ir *m, int64_t *out_n)
+{
+    const graph *g = m->graphs[0];
+    trial t = {.m = m, .g = g};
+    arena scratch = {0};
+    eval_ctx cx = {.env = &t.env, .scratch = &scratch};
+    tensor *all = arena_array(&t.memory, g->n_values, sizeof *all);
+    val r = g->body->results[0];
+    double *out;
+
+    assert_non_null(all);
+    assert_int_equal(dim_env_init(&t.env, m), HULL_OK);
+    for (uint32_t i = 0; i < g->body->n_params; i++) {
+        make_room(&t, &all[g->body->params[i]],
+                  graph_type(g, g->body->params[i]));
+        put_values(&all[g->body->params[i]], i, PLAIN);
+    }
+    for (const node *n = g->body->first; n != NULL; n = n->next) {
+        tensor in[4] = {0};
+
+        for (uint32_t i = 0; i < n->n_in; i++)
+            if (n->in[i] != 0)
+                in[i] = all[graph_resolve(g, n->in[i])];
+        make_room(&t, &all[n->out[0]], graph_type(g, n->out[0]));
+        if (n->op == OP_weight)
+            put_values(&all[n->out[0]],
+                       100 + (uint8_t)attr_str(n, "name").p[0], PLAIN);
+        else
+            assert_int_equal(op_get(n->op)->eval(&cx, n, in, &all[n->out[0]]),
+                             HULL_OK);
+    }
+    r = graph_resolve(g, r);
+    *out_n = tensor_numel(&all[r]);
+    out = test_malloc((size_t)*out_n * sizeof *out);
+    for (int64_t i = 0; i < *out_n; i++)
+        out[i] = load_f64(HULL_F32, all[r].data, (uint64_t)i);
+    dim_env_fini(&t.env);
+    arena_fini(&scratch);
+    arena_fini(&t.memory);
+    return out;
+}
+
+/* Lowering changes how a result is computed, not what it is. */
+static void keeps_meaning(const char *x, const char *w, int n,
+                          const char *body, cpu_level level)
+{
+    cpu_device d = {.has = {.level = level}};
+    char text[600];
+    double *before, *after;
+    int64_t n_before, n_after;
+    ir *m;
+
+    snprintf(text, sizeof text,
+             "graph @t(%%x: f32[%s]) {\n  %%w = weight \"w\" : f32[%s]\n"
+             "  %%b = weight \"b\" : f32[%d]\n  %%y = %s\n  %%z = relu %%y\n"
+             "  return %%z\n}\n", x, w, n, body);
+    assert_int_equal(ir_parse(&m, str_of(text), NULL), HULL_OK);
+    before = evaluate(m, &n_before);
+    assert_int_equal(cpu_lower(&d.d, m->graphs[0], NULL), HULL_OK);
+    assert_int_equal(count_op(m->graphs[0], OP_conv) +
+                         count_op(m->graphs[0], OP_conv_transpose), 0);
+    after = evaluate(m, &n_after);
+    assert_int_equal(n_before, n_after);
+    for (int64_t i = 0; i < n_before; i++)
+        assert_true(agree(after[i], before[i], 2e-5));
+    test_free(before);
+    test_free(after);
+    ir_free(m);
+}
+
+static void test_lowering_keeps_meaning(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        cpu_level l = k == 0 ? CPU_AVX2 : CPU_AVX512;
+
+        keeps_meaning("2,16,5,6", "48,16,3,3", 48,
+                      "conv %x, %w, %b {stride=[1,1], pad=[1,0,1,0], "
+                      "dilation=[1,1]}", l);
+        keeps_meaning("1,144,4,4", "16,144,3,3", 16,
+                      "conv %x, %w, %b {stride=[], pad=[], dilation=[]}", l);
+        keeps_meaning("2,12,5,6", "33,4,3,2", 33,
+                      "conv %x, %w, %b {stride=[2,1], pad=[1,0,1,0], "
+                      "dilation=[1,1], groups=3}", l);
+        keeps_meaning("2,6,9", "12,1,3", 12,
+                      "conv %x, %w, %b {stride=[1], pad=[1,1], "
+                      "dilation=[2], groups=6}", l);
+        keeps_meaning("2,6,9,3,4", "6,1,3,2,1", 6,
+                      "conv %x, %w, %b {stride=[1,1,1], pad=[0,0,0,0,0,0], "
+                      "dilation=[1,1,1], groups=6}", l);
+        keeps_meaning("2,5,3,4", "5,7,2,3", 7,
+                      "conv_transpose %x, %w, %b {stride=[2,3], "
+                      "pad=[0,0,0,0], dilation=[1,1], out_pad=[0,0]}", l);
+    }
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -543,6 +640,7 @@ int main(void)
         cmocka_unit_test(test_dense),
         cmocka_unit_test(test_grouped),
         cmocka_unit_test(test_lowering_chooses),
+        cmocka_unit_test(test_lowering_keeps_meaning),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
