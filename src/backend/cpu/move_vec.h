@@ -573,10 +573,37 @@ static void transpose_piece(const transposing *t, const char *src, char *dst,
                 for (int64_t r = a; r < a + rows; r += 8)
                     tile(src + r * ld + c * t->width, ld, dst + r * t->width,
                          to + c);
-            transpose_rest(t, src, dst, to, a, a + rows, c, n);
+            if (c < n)
+                transpose_rest(t, src, dst, to, a, a + rows, c, n);
         }
     }
-    transpose_rest(t, src, dst, to, a, t->a, 0, n);
+    if (a < t->a)
+        transpose_rest(t, src, dst, to, a, t->a, 0, n);
+}
+
+/* Where in y columns [c0, c0 + n) begin. */
+static void transpose_columns(const transposing *t, int64_t c0, int64_t n,
+                              int64_t *to)
+{
+    int64_t index[HULL_MAX_RANK], left = c0, at = 0;
+    uint32_t last = t->n_j - 1;
+
+    for (uint32_t i = t->n_j; i-- > 0;) {
+        index[i] = left % t->j[i];
+        left /= t->j[i];
+        at += index[i] * t->j_to[i];
+    }
+    for (int64_t c = 0; c < n; c++) {
+        to[c] = at;
+        at += t->j_to[last];
+        if (++index[last] < t->j[last])
+            continue;
+        index[last]--;
+        index_next(index, t->j, t->n_j);
+        at = 0;
+        for (uint32_t i = 0; i < t->n_j; i++)
+            at += index[i] * t->j_to[i];
+    }
 }
 
 static void transpose_part(void *user, int64_t begin, int64_t end)
@@ -592,14 +619,7 @@ static void transpose_part(void *user, int64_t begin, int64_t end)
             at += left % t->outer[i] * t->outer_to[i];
             left /= t->outer[i];
         }
-        for (int64_t c = 0; c < n; c++) {
-            left = c0 + c;
-            to[c] = 0;
-            for (uint32_t i = t->n_j; i-- > 0;) {
-                to[c] += (i > 0 ? left % t->j[i] : left) * t->j_to[i];
-                left = i > 0 ? left / t->j[i] : 0;
-            }
-        }
+        transpose_columns(t, c0, n, to);
         transpose_piece(t, t->src + (o * t->a * t->columns + c0) * t->width,
                         t->dst + at, to, n);
     }
