@@ -5,7 +5,8 @@
  *   matmul(x, transpose(w))      -> matmul(x, w) with trans_b flipped
  *   add(matmul(x, w), b)         -> matmul(x, w, b)      b: [n] or [1.., n]
  *   add(conv(x, w), b)           -> conv(x, w, b)        b: [c, 1..]
- * w and b depend on weights alone, and the sum has no other reader.
+ *   mul(matmul(x, w, b), s)      -> matmul(x, w s, b s)  s: [n]; conv likewise
+ * w, b and s depend on weights alone, and the product has no other reader.
  */
 #include "passes/pass.h"
 
@@ -113,6 +114,71 @@ static void fuse_add(fuse_cx *cx, node *add)
     }
 }
 
+/* c, of one axis, as axis `axis` of a tensor of rank `rank`. */
+static val along(graph *g, val c, dim n, uint32_t axis, uint32_t rank)
+{
+    dim dims[HULL_MAX_RANK];
+
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = i == axis ? n : 1;
+    return op_reshape(g, c, dims, rank);
+}
+
+/* Kernels read weights of narrow types as they are. */
+static bool is_widened(const fuse_cx *cx, val w)
+{
+    const node *def = graph_def(cx->g, w);
+
+    return def != NULL && def->op == OP_cast;
+}
+
+static void fuse_mul(fuse_cx *cx, node *mul)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const node *op = graph_def(cx->g, mul->in[i]);
+        val s = mul->in[1 - i], w;
+        uint32_t from_end = 0, rank, axis = 0;
+        const type *t;
+        node *fused;
+        dim n;
+
+        if (op == NULL || (op->op != OP_matmul && op->op != OP_conv) ||
+            op->parent != mul->parent ||
+            !value_has_one_use(&cx->facts, op->out[0]) ||
+            value_is_runtime(&cx->facts, op->in[1]) ||
+            is_widened(cx, op->in[1]) ||
+            (op->n_in > 2 && op->in[2] != 0 &&
+             (value_is_runtime(&cx->facts, op->in[2]) ||
+              graph_type(cx->g, op->in[2])->rank != 1)))
+            continue;
+        rank = graph_type(cx->g, op->in[1])->rank;
+        if (op->op == OP_conv)
+            from_end = graph_type(cx->g, op->out[0])->rank - 2;
+        else if (rank < 2 || graph_type(cx->g, op->in[0])->rank < 2)
+            continue;
+        else
+            axis = attr_bool(op, "trans_b") ? rank - 2 : rank - 1;
+        if (!is_bias(cx, op, s, from_end))
+            continue;
+        n = vector_at(graph_type(cx->g, s), from_end);
+        t = graph_type(cx->g, op->in[1]);
+        if (n < 2 || !dim_eq(cx->g->m, t->dims[axis], n))
+            continue;
+        w = op_binary(cx->g, OP_mul, op->in[1],
+                      along(cx->g, s, n, axis, rank));
+        fused = copy_node(cx, op, 2);
+        if (fused == NULL)
+            return;
+        fused->in[1] = w;
+        if (op->n_in > 2 && op->in[2] != 0)
+            node_input(cx->g, fused,
+                       op_binary(cx->g, OP_mul, op->in[2],
+                                 along(cx->g, s, n, 0, 1)));
+        graph_replace(cx->g, mul->out[0], node_add(cx->g, fused));
+        return;
+    }
+}
+
 static hull_status each(graph *g, op_code op,
                         void (*rule)(fuse_cx *cx, node *n))
 {
@@ -137,5 +203,6 @@ static hull_status each(graph *g, op_code op,
 hull_status pass_fuse_linear(graph *g)
 {
     TRY(each(g, OP_matmul, fuse_transpose));
-    return each(g, OP_add, fuse_add);
+    TRY(each(g, OP_add, fuse_add));
+    return each(g, OP_mul, fuse_mul);
 }

@@ -8,8 +8,8 @@
  *   slices behind reshapes and transposes of y     slices of y's columns
  *   columns that few rows are read of              a product of those rows,
  *                                                  and one of the other columns
- *   the parts of y, each reshape [.., h, d] and    one reshape [.., parts, h, d]
- *   transpose                                      and transpose, parts first,
+ *   the parts of y, each reshape [.., h, d] and    one reshape to all of these,
+ *   transpose                                      one transpose, parts first,
  *                                                  and slices of that
  *   products of one x, each with such a reshape    one product of the weights
  *   and transpose                                  side by side, then the same
