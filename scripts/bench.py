@@ -248,7 +248,8 @@ def start(o, library, m, threads, cache=None, refit=False):
     for option in o.set:
         argv += ["--set", option]
     if refit and m.b:
-        argv += ["--weights", m.a, "--refit", m.b]
+        # Exporters fold some weights; their own values tell how.
+        argv += ["--weights", m.a, "--refit", m.b, "--set", "learn=on"]
     return Child("hull", argv)
 
 
@@ -329,7 +330,9 @@ def agree(o, m, children):
 # ---- measurements -----------------------------------------------------------
 
 def number(x):
-    return "-" if x is None else f"{x:.3f}"
+    if x is None:
+        return "-"
+    return f"{x:.3f}" if x >= 0.1 else f"{x:.2g}"
 
 
 def add(o, bench, m, threads, unit, hull, peer, values, ratios=None,
