@@ -395,6 +395,7 @@ static hull_status conv_dense(conv *c, eval_ctx *cx)
 /* ---- depthwise ----------------------------------------------------------- */
 
 #define DEPTH_PLACES 8
+#define DEPTH_WIDE 4 /* vectors of channels of a place that is alone */
 
 /* Places of one row that have the same taps inside the image. */
 typedef struct depth_run {
@@ -404,80 +405,157 @@ typedef struct depth_run {
     int64_t next, at;        /* to the next place; of the first one's result */
 } depth_run;
 
-/* Channels [ch, ch + n) of p places; p is constant after inlining. */
-VEC_INLINE void depth_sums(int p, const conv *c, const depth_run *d, int64_t ch,
-                           int64_t n)
+VEC_INLINE vec load_channels(const float *p, int64_t n)
 {
-    bool whole = n == VEC_LANES;
-    float *y = c->y + d->at + ch;
-    vec s[DEPTH_PLACES], start = vec_set(0.0f);
+    return n == VEC_LANES ? vec_load(p) : vec_load_some(p, n);
+}
 
-    if (c->e.bias != NULL)
-        start = whole ? vec_load(c->e.bias + ch)
-                      : vec_load_some(c->e.bias + ch, n);
-    VEC_UNROLL
-    for (int i = 0; i < p; i++)
-        s[i] = start;
-    for (int64_t a = 0; a < d->n[0]; a++)
-        for (int64_t b = 0; b < d->n[1]; b++) {
-            const float *x = d->x + a * d->dx[0] + b * d->dx[1] + ch;
-            const float *w = d->w + a * d->dw[0] + b * d->dw[1] + ch;
+VEC_INLINE void store_channels(float *p, vec x, int64_t n)
+{
+    if (n == VEC_LANES)
+        vec_store(p, x);
+    else
+        vec_store_some(p, x, n);
+}
 
-            for (int64_t k = 0; k < d->n[2]; k++) {
-                vec weight = whole ? vec_load(w) : vec_load_some(w, n);
+/* Without the barrier compilers keep an address for each place of each tap,
+ * most of them on the stack. */
+#define STEP(p, by)                     \
+    do {                                \
+        (p) += (by);                    \
+        __asm__("" : "+r"(p));          \
+    } while (0)
 
-                VEC_UNROLL
-                for (int i = 0; i < p; i++)
-                    s[i] = vec_fma(whole ? vec_load(x + i * d->next)
-                                         : vec_load_some(x + i * d->next, n),
-                                   weight, s[i]);
-                x += d->dx[2];
-                w += d->dw[2];
-            }
-        }
+/* p sums: of p places, or (wide) of p vectors of channels of one place. */
+VEC_INLINE void depth_tap(int p, bool wide, const float *x, const float *w,
+                          int64_t next, int64_t n, vec *s)
+{
+    vec weight = load_channels(w, n);
+
     VEC_UNROLL
     for (int i = 0; i < p; i++) {
-        if (whole)
-            vec_store(y + i * c->ldc, s[i]);
-        else
-            vec_store_some(y + i * c->ldc, s[i], n);
+        if (wide && i > 0)
+            weight = vec_load(w + i * VEC_LANES);
+        s[i] = vec_fma(load_channels(x + i * next, n), weight, s[i]);
     }
 }
 
-/* Residual and activation of p places. */
-VEC_INLINE void depth_finish(int p, const conv *c, const depth_run *d,
-                             int64_t ch, int64_t n)
+VEC_INLINE void depth_taps(int p, bool wide, const depth_run *d, int64_t ch,
+                           int64_t n, vec *s)
 {
-    bool whole = n == VEC_LANES;
+    const float *plane = d->x + ch, *w_plane = d->w + ch;
+    int64_t next = wide ? VEC_LANES : d->next;
+    int64_t across = d->dx[2], w_across = d->dw[2];
 
-    if (c->e.residual == NULL && c->e.act == PACKED_NONE)
-        return;
-    for (int64_t i = 0; i < p; i++) {
-        int64_t at = d->at + i * c->ldc + ch;
-        vec s = whole ? vec_load(c->y + at) : vec_load_some(c->y + at, n);
+    for (int64_t a = d->n[0]; a > 0; a--) {
+        const float *x = plane, *w = w_plane;
 
-        if (c->e.residual != NULL)
-            s = vec_add(s, whole ? vec_load(c->e.residual + at)
-                                 : vec_load_some(c->e.residual + at, n));
-        s = epilogue_apply(&c->e, s);
-        if (whole)
-            vec_store(c->y + at, s);
-        else
-            vec_store_some(c->y + at, s, n);
+        for (int64_t b = d->n[1]; b > 0; b--) {
+            const float *xk = x, *wk = w;
+            int64_t k = d->n[2];
+
+            if (k == 3) {
+                depth_tap(p, wide, xk, wk, next, n, s);
+                STEP(xk, across);
+                STEP(wk, w_across);
+                depth_tap(p, wide, xk, wk, next, n, s);
+                STEP(xk, across);
+                STEP(wk, w_across);
+                depth_tap(p, wide, xk, wk, next, n, s);
+                k = 0;
+            }
+            for (; k > 0; k--) {
+                depth_tap(p, wide, xk, wk, next, n, s);
+                STEP(xk, across);
+                STEP(wk, w_across);
+            }
+            x += d->dx[1];
+            w += d->dw[1];
+        }
+        plane += d->dx[0];
+        w_plane += d->dw[0];
     }
+}
+
+/* An activation of a few instructions, in registers: false when it is not. */
+VEC_INLINE bool depth_activate(int p, const epilogue *e, vec *s)
+{
+    switch (e->act) {
+    case PACKED_NONE:
+        return true;
+    case PACKED_RELU:
+        VEC_UNROLL
+        for (int i = 0; i < p; i++)
+            s[i] = vec_relu(s[i]);
+        return true;
+    case PACKED_CLAMP: {
+        vec low = vec_set(e->low), high = vec_set(e->high);
+
+        VEC_UNROLL
+        for (int i = 0; i < p; i++)
+            s[i] = vec_clamp(s[i], low, high);
+        return true;
+    }
+    case PACKED_HARD_SWISH: {
+        epilogue hard = {.act = PACKED_HARD_SWISH};
+
+        VEC_UNROLL
+        for (int i = 0; i < p; i++)
+            s[i] = epilogue_apply(&hard, s[i]);
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+/* Channels [ch, ch + n) of p places, or (wide) p vectors of channels of one; p
+ * and wide are constants after inlining. */
+VEC_INLINE void depth_sums(int p, bool wide, const conv *c, const depth_run *d,
+                           int64_t ch, int64_t n)
+{
+    float *y = c->y + d->at + ch;
+    int64_t ld = wide ? VEC_LANES : c->ldc;
+    vec s[DEPTH_PLACES], start = vec_set(0.0f);
+
+    if (c->e.bias != NULL)
+        start = load_channels(c->e.bias + ch, n);
+    VEC_UNROLL
+    for (int i = 0; i < p; i++)
+        s[i] = wide && i > 0 && c->e.bias != NULL
+                   ? vec_load(c->e.bias + ch + i * VEC_LANES) : start;
+    depth_taps(p, wide, d, ch, n, s);
+    if (c->e.residual != NULL) {
+        const float *r = c->e.residual + d->at + ch;
+
+        VEC_UNROLL
+        for (int i = 0; i < p; i++)
+            s[i] = vec_add(s[i], load_channels(r + i * ld, n));
+    }
+    if (depth_activate(p, &c->e, s)) {
+        VEC_UNROLL
+        for (int i = 0; i < p; i++)
+            store_channels(y + i * ld, s[i], n);
+        return;
+    }
+    VEC_UNROLL
+    for (int i = 0; i < p; i++)
+        store_channels(y + i * ld, s[i], n);
+    for (int64_t i = 0; i < p; i++)
+        store_channels(y + i * ld,
+                       epilogue_apply(&c->e, load_channels(y + i * ld, n)), n);
 }
 
 VEC_INLINE void depth_places(int p, const conv *c, const depth_run *d,
                              int64_t c0, int64_t c1)
 {
-    for (; c0 + VEC_LANES <= c1; c0 += VEC_LANES) {
-        depth_sums(p, c, d, c0, VEC_LANES);
-        depth_finish(p, c, d, c0, VEC_LANES);
-    }
-    if (c0 < c1) {
-        depth_sums(p, c, d, c0, c1 - c0);
-        depth_finish(p, c, d, c0, c1 - c0);
-    }
+    for (; p == 1 && c0 + DEPTH_WIDE * VEC_LANES <= c1;
+         c0 += DEPTH_WIDE * VEC_LANES)
+        depth_sums(DEPTH_WIDE, true, c, d, c0, VEC_LANES);
+    for (; c0 + VEC_LANES <= c1; c0 += VEC_LANES)
+        depth_sums(p, false, c, d, c0, VEC_LANES);
+    if (c0 < c1)
+        depth_sums(p, false, c, d, c0, c1 - c0);
 }
 
 typedef void depth_fn(const conv *c, const depth_run *d, int64_t c0,
