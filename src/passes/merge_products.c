@@ -25,6 +25,7 @@
 #define MAX_PARTS 8
 #define MAX_CHAIN 8
 #define FEW_ROWS 16
+#define MAX_READERS 64 /* of x that are looked at for each product */
 
 /* A reader of a value, in the list of all of them. */
 typedef struct edge {
@@ -410,8 +411,8 @@ static void find_family(const merger *m, node *first, int64_t columns,
     if (!find_heads(m, first->out[0], &f->parts[0]))
         return;
     f->products[f->n++] = first;
-    for (uint32_t e = m->first[first->in[0]]; e != 0;
-         e = m->edges[e - 1].next) {
+    for (uint32_t e = m->first[first->in[0]], seen = 0;
+         e != 0 && seen < MAX_READERS; e = m->edges[e - 1].next, seen++) {
         node *p = m->edges[e - 1].reader;
         part *at = &f->parts[f->n];
         int64_t n;

@@ -36,6 +36,7 @@ typedef struct narrower {
 typedef struct move {
     bool whole[MAX_OPERANDS];
     axis_cut c[MAX_OPERANDS];
+    bool all_keys; /* of causal attention: the last row sees them all */
 } move;
 
 static bool same_cut(const axis_cut *a, const axis_cut *b)
@@ -119,6 +120,17 @@ static bool matmul_moves(const narrower *w, const node *n, const axis_cut *c,
     return true;
 }
 
+/* The cut leaves the last of `rows`. */
+static bool is_last_row(const narrower *w, const axis_cut *c, dim rows)
+{
+    int64_t start, n;
+
+    if (c->step != 1 || !dim_is_int(w->g->m, c->start, &start))
+        return false;
+    return start == -1 ||
+           (dim_is_int(w->g->m, rows, &n) && n > 0 && start == n - 1);
+}
+
 static bool sdpa_moves(const narrower *w, const node *n, const axis_cut *c,
                        move *m)
 {
@@ -133,8 +145,14 @@ static bool sdpa_moves(const narrower *w, const node *n, const axis_cut *c,
         m->whole[3] = true;
     if (c->axis + 1 == y->rank)
         return true;
-    if (attr_bool(n, "causal") && (c->start != 0 || c->step != 1))
-        return false; /* rows know their number */
+    if (attr_bool(n, "causal") && (c->start != 0 || c->step != 1)) {
+        const type *k = operand_type(w, n, 1); /* rows know their number */
+
+        if (!is_last_row(w, c, y->dims[c->axis]) ||
+            !dim_eq(w->g->m, k->dims[k->rank - 2], y->dims[c->axis]))
+            return false;
+        m->all_keys = true;
+    }
     return n->n_in < 4 || n->in[3] == 0 || all_aligned(w, n, 3, c, m);
 }
 
@@ -382,6 +400,8 @@ static void move_up(narrower *w, const request *r, const node *n, const move *m)
     c = node_again(w->g, n, in, n->n_in);
     if (n->op == OP_reshape || n->op == OP_expand)
         node_dims(w->g, c, "shape", y->dims, y->rank);
+    if (m->all_keys)
+        node_bool(w->g, c, "causal", false);
     graph_replace(w->g, r->value, node_add(w->g, c));
 }
 
