@@ -221,7 +221,7 @@ static bool try_formula(fuser *f, const formula *row, const pattern *p,
     f->why = NULL;
     if (pattern_matches(p, &f->f, n->out[0], &f->m))
         y = row->build(f);
-    else if (f->m.reached > 1)
+    else if (f->m.reached > 0)
         f->why = f->m.why;
     if (f->why != NULL)
         log_debug("passes", "%s '%.*s': not %s: %s", op_get(n->op)->name,

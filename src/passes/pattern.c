@@ -368,6 +368,7 @@ static bool match_call(matcher *mt, const pattern_node *p, part x)
     def = x.of == OP_none ? graph_def(mt->f->g, x.v) : NULL;
     if (def == NULL || def->op != p->op)
         return refuse(mt, "another op");
+    mt->reached++;
     if (!attributes_fit(mt, p, def))
         return refuse(mt, "another attribute");
     if (inner(mt, x.v) == NULL)
@@ -377,7 +378,6 @@ static bool match_call(matcher *mt, const pattern_node *p, part x)
             return refuse(mt, "the mean drops its axes");
         mt->m.mean = def;
     }
-    mt->reached++;
     return match(mt, p->child[0], (part){def->in[0], OP_none});
 }
 
