@@ -3,7 +3,8 @@
 export HULL_CACHE_DIR=$PWD/cache
 # Without seconds, rates and sizes of engines.
 plain() {
-    sed -E 's/[0-9.]+ s\b/N s/; s/[0-9.]+ GB/N GB/; s/engines [0-9]+/engines N/'
+    sed -E 's/[0-9.]+ s\b/N s/; s/[0-9.]+ GB/N GB/; s/engines [0-9]+/engines N/;
+        s/[0-9]+ written/N written/'
 }
 try() {
     code=0
