@@ -17,8 +17,8 @@ shared.
 
 Method. Every library runs in a process of its own per model and thread count,
 because the workers of a pool spin on after their run and would take the other's
-cores. The processes wait on a pipe and measure when they are told, in turns that
-rotate each round; between turns the pools get time to fall asleep. Hull runs
+cores. The processes wait on a pipe and measure when they are told, in turns
+that rotate each round; between turns the pools get time to fall asleep. Hull runs
 as `hull bench --serve`, in C: a Python wrapper would add nothing but noise. The
 peers are driven from Python over memory that is bound once; `call` in the
 output is what that call costs with an empty model. All read the same .onnx file
@@ -311,6 +311,10 @@ def agree(o, m, children):
         import numpy as np
         with np.load(m.inputs) as z:
             outputs["pytorch"] = [z["output_0"]]
+    if not any(y.any() for y in outputs["hull"]):
+        o.failures.append(f"{m.name}: every output is 0, which proves nothing")
+        print(f"FAILED {o.failures[-1]}", flush=True)
+        return False
     worst = 0.0
     for name, theirs in outputs.items():
         ours = outputs["hull"]
@@ -646,7 +650,8 @@ def machine(o):
     if load > 0.5:
         print(f"bench: the machine is not idle (load {load:.1f}): ratios "
               "will scatter")
-    return {"cpu": cpu, "isa_forced": forced, "cpus": len(os.sched_getaffinity(0)), "load": load,
+    return {"cpu": cpu, "isa_forced": forced,
+            "cpus": len(os.sched_getaffinity(0)), "load": load,
             "versions": versions, "when": time.strftime("%Y-%m-%d %H:%M")}
 
 

@@ -75,10 +75,15 @@ MODELS = {
 
 
 def make(build, seed):
-    """Batch norms get statistics of their own, or they would be the identity
-    and a forgotten one would not show."""
+    """Weights as the package makes them, but for those that are all the same
+    (zero biases, unit scales, ViT's zero head, fresh batch norms): they get
+    noise, or forgetting one would not show in the outputs."""
     torch.manual_seed(seed)
     model = build().eval()
+    with torch.no_grad():
+        for p in model.parameters():
+            if p.numel() > 1 and bool((p == p.flatten()[0]).all()):
+                p.add_(0.02 * torch.randn_like(p))
     for m in model.modules():
         if isinstance(m, torch.nn.BatchNorm2d):
             m.running_mean.normal_(0, 0.1)
