@@ -30,7 +30,7 @@ static const char block_text[] =
     "  %2 = relu %1 : f32[N,2,11]\n"
     "  %3 = matmul %2, %u {trans_b=true} : f32[N,2,3]\n"
     "  %4 = exp %s : f32[3]\n"
-    "  %5 = mul %3, %4 : f32[N,2,3]\n"
+    "  %5 = max %3, %4 : f32[N,2,3]\n"
     "  return %5, %1\n"
     "}\n";
 
@@ -273,7 +273,7 @@ static void builds_two_programs(void **state)
         "  %5 = matmul %0, %1, %2 : f32[N,2,11]\n"
         "  %6 = relu %5 : f32[N,2,11]\n"
         "  %7 = matmul %6, %3 {trans_b=true} : f32[N,2,3]\n"
-        "  %8 = mul %7, %4 : f32[N,2,3]\n"
+        "  %8 = max %7, %4 : f32[N,2,3]\n"
         "  return %8, %5\n"
         "}\n");
     assert_true(str_is(e->backend, "ref"));

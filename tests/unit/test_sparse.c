@@ -256,6 +256,7 @@ static hull_status refit_borrowed(void)
     hull_status st;
 
     TRY_OUT(hull_options_new(&o));
+    TRY_OUT(hull_options_set(o, "backends", "ref")); /* nothing is packed */
     TRY_OUT(hull_options_set(o, "strip_weights", "on"));
     TRY_OUT(hull_options_set(o, "borrow", "on"));
     TRY_OUT(hull_weights_open(&w, checkpoint_path));
