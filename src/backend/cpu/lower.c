@@ -66,6 +66,27 @@ static bool is_weight(const lowering *l, val w)
 
 /* ---- matmul -------------------------------------------------------------- */
 
+static val pack_matrix(lowering *l, val w, bool trans);
+
+/* Weights side by side, each of whole panels: the panels of each one, which are
+ * made where they belong. 0: w is no such thing. */
+static val pack_each(lowering *l, val w, bool trans)
+{
+    const node *c = graph_def(l->g, w);
+    int64_t axis = trans ? 0 : 1;
+    val panels[8];
+
+    if (c == NULL || c->op != OP_concat || attr_int(c, "axis") != axis ||
+        c->n_in > COUNT_OF(panels))
+        return 0;
+    for (uint32_t i = 0; i < c->n_in; i++)
+        if (graph_type(l->g, c->in[i])->dims[axis] % l->tile != 0)
+            return 0;
+    for (uint32_t i = 0; i < c->n_in; i++)
+        panels[i] = pack_matrix(l, c->in[i], trans);
+    return op_concat(l->g, panels, c->n_in, 0);
+}
+
 /* w [k, n], or [n, k] when transposed, as panels [p, k, tile]. */
 static val pack_matrix(lowering *l, val w, bool trans)
 {
@@ -74,7 +95,10 @@ static val pack_matrix(lowering *l, val w, bool trans)
     int64_t n = t->dims[trans ? 0 : 1], k = t->dims[trans ? 1 : 0];
     dim columns[3] = {k, n_panels(l, n), l->tile};
     dim rows[3] = {n_panels(l, n), l->tile, k};
+    val each = pack_each(l, w, trans);
 
+    if (each != 0)
+        return each;
     w = fill_axis(l, w, trans ? 0 : 1, n);
     return trans ? op_transpose(l->g, op_reshape(l->g, w, rows, 3), swap_last,
                                 3)
