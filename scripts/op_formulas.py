@@ -200,6 +200,8 @@ def pictures():
     for bad in (b"", b"P", b"P6 2 1 255 ", b"BM", b"hello"):
         case("decode_image", [file(bad)], of("u8", [], 0, 0, 3))
     case("decode_image", [file(b"hello")], of("u8", [], 0, 0, 1), order="gray")
+    case("decode_image", [of("f32", [0.0] * 5)], None, error="u8")
+    case("decode_image", [file(b"hello")], None, error="cmyk", order="cmyk")
     exact.add("decode_image")
 
 

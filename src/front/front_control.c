@@ -5,8 +5,9 @@
  * scans, whose bodies a callback lowers. A scan is a loop that carries the
  * states and one buffer per collected result; each step reads its slices by
  * index and writes its results into the buffers. The types of the results come
- * from a first lowering of the step whose nodes nobody reads. Where a loop changes
- * the type of what it carries, its body is lowered again with a wider one.
+ * from a first lowering of the step whose nodes nobody reads. Where a loop
+ * changes the type of what it carries, its body is lowered again with a wider
+ * one.
  */
 #include "front/front_private.h"
 
@@ -154,7 +155,7 @@ hull_status lower_if(front *f, val cond, lower_body *yes, lower_body *no,
 typedef struct looping {
     val *given;          /* 0: an empty sequence of any type */
     type *types;
-    bool *open;          /* given is an empty sequence, its type is not settled */
+    bool *open;          /* given is an empty sequence of no settled type */
     val *params, *results;
     uint32_t n;
 } looping;

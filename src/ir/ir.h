@@ -128,7 +128,7 @@ hull_status dim_eval_value(int64_t *out, const dim_env *e, dim d) MUST_CHECK;
 hull_status dim_assign(dim_env *e, dim sym, int64_t v) MUST_CHECK;
 /* Requires dim d to be `size`: binds a free symbol (also inside a linear
  * expression of one free symbol, when the solution is an integer), checks
- * range and equality. A dim `s + guard`, where guard is 0 as long as the model's
+ * range and equality. A dim `s + guard`, where guard is 0 while the model's
  * assumption holds, is checked, too. `what` names it: "input 'x' dim 0". */
 hull_status dim_bind(dim_env *e, dim d, int64_t size, const char *what)
     MUST_CHECK;

@@ -164,7 +164,7 @@ hull_status onnx_sparse_add(weights *w, str name, bytes sparse,
                             const char *dir, bool inline_value) MUST_CHECK;
 hull_status onnx_sparse_name(str *out, bytes sparse) MUST_CHECK;
 
-/* onnx_text.c: a TensorProto of text; strings are views of it. */
+/* onnx_strings.c: a TensorProto of text; strings are views of it. */
 typedef struct onnx_text {
     uint32_t rank, n;
     int64_t shape[HULL_MAX_RANK];

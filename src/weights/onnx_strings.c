@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * onnx_text.c - TensorProtos of text (data_type 8, string_data 6). They are no
- * weights: a graph holds them as constants.
+ * onnx_strings.c - TensorProtos of text (data_type 8, string_data 6). They are
+ * no weights: a graph holds them as constants.
  */
 #include <string.h>
 

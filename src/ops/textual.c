@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * text.c - ops on strings: constants, joining, splitting, cleaning, matching.
- * Where a result's size depends on the strings, the kernel makes it as a box.
+ * textual.c - ops on strings: constants, joining, splitting, cleaning,
+ * matching. Where a result's size depends on the strings, the kernel makes it
+ * as a box.
  */
 #include "ops/text.h"
 
@@ -104,7 +105,7 @@ static hull_status match_infer(graph *g, node *n)
     return infer_out(g, n, 0, HULL_BOOL, x->dims, x->rank);
 }
 
-hull_status text_infer(graph *g, node *n)
+hull_status textual_infer(graph *g, node *n)
 {
     switch (n->op) {
     case OP_strings:
@@ -389,7 +390,7 @@ out:
     return st;
 }
 
-hull_status text_eval(eval_ctx *cx, const node *n, const tensor *in,
+hull_status textual_eval(eval_ctx *cx, const node *n, const tensor *in,
                       tensor *out)
 {
     if (n->op != OP_text_ngrams && cx->texts == NULL)

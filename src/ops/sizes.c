@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * bind.c - sizes that only a run knows. `bind` turns the elements of a small
+ * sizes.c - sizes that only a run knows. `bind` turns the elements of a small
  * tensor into the values of symbols, so that all that follows has plain
  * symbolic shapes; `shape` tells the sizes of a value that came without.
  */
@@ -42,12 +42,12 @@ static hull_status shape_infer(graph *g, node *n)
     return infer_out(g, n, 0, HULL_I64, &rank, 1);
 }
 
-hull_status bind_infer(graph *g, node *n)
+hull_status sizes_infer(graph *g, node *n)
 {
     return n->op == OP_shape ? shape_infer(g, n) : symbols_infer(g, n);
 }
 
-hull_status bind_eval(eval_ctx *cx, const node *n, const tensor *in,
+hull_status sizes_eval(eval_ctx *cx, const node *n, const tensor *in,
                       tensor *out)
 {
     const attr *a;
