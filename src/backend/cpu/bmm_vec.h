@@ -16,7 +16,7 @@
 #define PACKED(r)                                \
     static void micro_packed_##r(const micro *m) \
     {                                            \
-        micro_run(r, MICRO_PACKED, m);           \
+        micro_run(r, 2, MICRO_PACKED, m);           \
     }
 MICRO_EACH(PACKED)
 #undef PACKED

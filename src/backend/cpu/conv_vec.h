@@ -21,6 +21,9 @@ MICRO_EACH(MICRO_DEFINE_POINTERS)
 #define NAME(r) micro_pointers_##r,
 micro_fn *const VEC_NAME(pointer_tiles)[] = {NULL, MICRO_EACH(NAME)};
 #undef NAME
+#define NAME(r) micro_half_##r,
+static micro_fn *const half_tiles[] = {NULL, MICRO_EACH(NAME)};
+#undef NAME
 
 #define CONV_AXES 3
 #define FEW_CHANNELS 8    /* below: the padded copy */
@@ -207,15 +210,16 @@ static hull_status copy_padded(conv *c, eval_ctx *cx)
 
 /* ---- tiles --------------------------------------------------------------- */
 
-static void conv_activate(const conv *c, float *y, int64_t ld, int64_t r)
+/* cols: vectors per row. */
+static void conv_activate(const conv *c, float *y, int64_t ld, int cols,
+                          int64_t r)
 {
     if (c->e.act == PACKED_NONE)
         return;
-    for (int64_t i = 0; i < r; i++, y += ld) {
-        vec_store(y, epilogue_apply(&c->e, vec_load(y)));
-        vec_store(y + VEC_LANES,
-                  epilogue_apply(&c->e, vec_load(y + VEC_LANES)));
-    }
+    for (int64_t i = 0; i < r; i++, y += ld)
+        for (int j = 0; j < cols; j++)
+            vec_store(y + j * VEC_LANES,
+                      epilogue_apply(&c->e, vec_load(y + j * VEC_LANES)));
 }
 
 static void conv_tile(const conv *c, micro *m, int64_t p, int64_t where,
@@ -232,7 +236,12 @@ static void conv_tile(const conv *c, micro *m, int64_t p, int64_t where,
     m->ldc = m->ld_start = c->ldc;
     if (width >= MICRO_COLS) {
         VEC_NAME(pointer_tiles)[r](m);
-        conv_activate(c, m->c, m->ldc, r);
+        conv_activate(c, m->c, m->ldc, 2, r);
+        return;
+    }
+    if (width == VEC_LANES) {
+        half_tiles[r](m);
+        conv_activate(c, m->c, m->ldc, 1, r);
         return;
     }
     if (m->bias != NULL)
@@ -242,8 +251,11 @@ static void conv_tile(const conv *c, micro *m, int64_t p, int64_t where,
     m->start = m->start != NULL ? side : NULL;
     m->c = side;
     m->ldc = m->ld_start = MICRO_COLS;
-    VEC_NAME(pointer_tiles)[r](m);
-    conv_activate(c, side, MICRO_COLS, r);
+    if (width < VEC_LANES)
+        half_tiles[r](m);
+    else
+        VEC_NAME(pointer_tiles)[r](m);
+    conv_activate(c, side, MICRO_COLS, width < VEC_LANES ? 1 : 2, r);
     for (int64_t i = 0; i < r; i++)
         memcpy(c->y + at + i * c->ldc, side + i * MICRO_COLS, some);
 }

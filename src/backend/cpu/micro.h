@@ -38,19 +38,20 @@ enum micro_kind {
     MICRO_POINTERS /* `ahead`, two lines per 4 steps */
 };
 
-VEC_INLINE void micro_step(int r, enum micro_kind kind, const micro *m,
+/* cols: 2, or 1 where the panel's second half is empty. */
+VEC_INLINE void micro_step(int r, int cols, enum micro_kind kind,
                            const float *const *rows, int64_t k, const float *a,
                            const float *b, vec x[MICRO_ROWS][2])
 {
-    vec w0 = vec_load(b), w1 = vec_load(b + VEC_LANES);
+    vec w0 = vec_load(b), w1 = cols == 2 ? vec_load(b + VEC_LANES) : w0;
 
-    (void)m;
     VEC_UNROLL
     for (int i = 0; i < r; i++) {
         vec v = vec_set(kind == MICRO_POINTERS ? rows[i][k] : a[i]);
 
         x[i][0] = vec_fma(v, w0, x[i][0]);
-        x[i][1] = vec_fma(v, w1, x[i][1]);
+        if (cols == 2)
+            x[i][1] = vec_fma(v, w1, x[i][1]);
     }
 }
 
@@ -71,7 +72,8 @@ VEC_INLINE void micro_prefetch(enum micro_kind kind, const char **ahead,
     }
 }
 
-VEC_INLINE void micro_run(int r, enum micro_kind kind, const micro *m)
+VEC_INLINE void micro_run(int r, int cols, enum micro_kind kind,
+                          const micro *m)
 {
     vec x[MICRO_ROWS][2];
     const float *a = m->packed, *b = m->panel;
@@ -81,7 +83,7 @@ VEC_INLINE void micro_run(int r, enum micro_kind kind, const micro *m)
     VEC_UNROLL
     for (int i = 0; i < r; i++) {
         VEC_UNROLL
-        for (int j = 0; j < 2; j++) {
+        for (int j = 0; j < cols; j++) {
             x[i][j] = m->bias != NULL ? vec_load(m->bias + VEC_LANES * j)
                                       : vec_set(0.0f);
             if (m->start != NULL)
@@ -96,13 +98,13 @@ VEC_INLINE void micro_run(int r, enum micro_kind kind, const micro *m)
             micro_prefetch(kind, &ahead, b);
             VEC_UNROLL
             for (int u = 0; u < 4; u++) {
-                micro_step(r, kind, m, rows, k + u, a, b, x);
+                micro_step(r, cols, kind, rows, k + u, a, b, x);
                 a += kind == MICRO_POINTERS ? 0 : r;
                 b += MICRO_COLS;
             }
         }
         for (; k < m->depth; k++) {
-            micro_step(r, kind, m, rows, k, a, b, x);
+            micro_step(r, cols, kind, rows, k, a, b, x);
             a += kind == MICRO_POINTERS ? 0 : r;
             b += MICRO_COLS;
         }
@@ -112,7 +114,8 @@ VEC_INLINE void micro_run(int r, enum micro_kind kind, const micro *m)
     VEC_UNROLL
     for (int i = 0; i < r; i++) {
         vec_store(m->c + i * m->ldc, x[i][0]);
-        vec_store(m->c + i * m->ldc + VEC_LANES, x[i][1]);
+        if (cols == 2)
+            vec_store(m->c + i * m->ldc + VEC_LANES, x[i][1]);
     }
 }
 
@@ -121,16 +124,20 @@ typedef void micro_fn(const micro *m);
 #define MICRO_DEFINE(r)                                  \
     static void micro_packed_##r(const micro *m)         \
     {                                                    \
-        micro_run(r, MICRO_PACKED, m);                   \
+        micro_run(r, 2, MICRO_PACKED, m);                 \
     }                                                    \
     static void micro_stream_##r(const micro *m)         \
     {                                                    \
-        micro_run(r, MICRO_STREAM, m);                   \
+        micro_run(r, 2, MICRO_STREAM, m);                 \
     }
 #define MICRO_DEFINE_POINTERS(r)                         \
     static void micro_pointers_##r(const micro *m)       \
     {                                                    \
-        micro_run(r, MICRO_POINTERS, m);                 \
+        micro_run(r, 2, MICRO_POINTERS, m);              \
+    }                                                    \
+    static void micro_half_##r(const micro *m)           \
+    {                                                    \
+        micro_run(r, 1, MICRO_POINTERS, m);              \
     }
 #if VEC_LANES == 16
 #define MICRO_EACH(f) \
