@@ -4,7 +4,8 @@
 """check_loops.py OBJECT...: the machine code of the cpu backend's register
 tiles, as objdump shows it. A compiler that keeps an accumulator in memory makes
 a product three times as slow and no test fails; here one does. For each
-micro_KIND_R the loop of four steps must have R * 2 * 4 multiply-adds and at
+micro_KIND_R the loop of four steps must have R * 2 * 4 multiply-adds (R * 4
+where KIND is half, a panel of half the columns) and at
 most one access to a vector on the stack per step (compilers move one
 accumulator out and back at the full size, which costs no time); for each
 depth_P an inner loop has P of them, or a multiple, and no such access."""
@@ -77,7 +78,9 @@ def main():
             if not tile:
                 continue
             rows = int(tile.group(2))
-            wanted = (rows, 0) if tile.group(1) == "depth" else (rows * 8, 4)
+            wanted = {"depth": (rows, 0),
+                      "micro_half": (rows * 4, 4)}.get(tile.group(1),
+                                                       (rows * 8, 4))
             checked += 1
             for what in problems(code, *wanted):
                 failed += 1
