@@ -206,6 +206,10 @@ str onnx_str(onnx_call *c, const char *name, const char *def);
 /* *out_n = 0 when absent. */
 hull_status onnx_ints(onnx_call *c, const char *name, int64_t *out,
                       uint32_t max, uint32_t *out_n) MUST_CHECK;
+/* want integers of at least `least`, one per axis; fill when absent. */
+hull_status onnx_ints_or(onnx_call *c, const char *name, int64_t *out,
+                         uint32_t want, int64_t fill, int64_t least)
+    MUST_CHECK;
 bool onnx_has(const onnx_call *c, const char *name);
 double onnx_f32(onnx_call *c, float v);
 /* Integers from an attribute or, where the attribute is absent, operand i. */

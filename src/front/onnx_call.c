@@ -118,6 +118,25 @@ hull_status onnx_ints(onnx_call *c, const char *name, int64_t *out,
     return HULL_OK;
 }
 
+hull_status onnx_ints_or(onnx_call *c, const char *name, int64_t *out,
+                         uint32_t want, int64_t fill, int64_t least)
+{
+    uint32_t n = 0;
+
+    TRY(onnx_ints(c, name, out, want, &n));
+    if (n == 0)
+        for (; n < want; n++)
+            out[n] = fill;
+    if (n != want)
+        return fail(HULL_ESHAPE, "attribute '%s' has %" PRIu32
+                    " values, want %" PRIu32, name, n, want);
+    for (uint32_t i = 0; i < n; i++)
+        if (out[i] < least || out[i] > INT32_MAX)
+            return fail(HULL_EFORMAT, "attribute '%s' holds %" PRId64
+                        ", want at least %" PRId64, name, out[i], least);
+    return HULL_OK;
+}
+
 hull_status onnx_ints_at(onnx_call *c, const char *name, uint32_t i,
                          int64_t *out, uint32_t max, uint32_t *out_n)
 {

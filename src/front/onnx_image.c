@@ -117,25 +117,6 @@ typedef struct blocks {
     int64_t pad[2 * HULL_MAX_RANK];
 } blocks;
 
-static hull_status ints_or(onnx_call *c, const char *name, int64_t *out,
-                           uint32_t want, int64_t fill, int64_t least)
-{
-    uint32_t n = 0;
-
-    TRY(onnx_ints(c, name, out, want, &n));
-    if (n == 0)
-        for (; n < want; n++)
-            out[n] = fill;
-    if (n != want)
-        return fail(HULL_ESHAPE, "attribute '%s' has %" PRIu32
-                    " values, want %" PRIu32, name, n, want);
-    for (uint32_t i = 0; i < n; i++)
-        if (out[i] < least || out[i] > INT32_MAX)
-            return fail(HULL_EFORMAT, "attribute '%s' holds %" PRId64
-                        ", want at least %" PRId64, name, out[i], least);
-    return HULL_OK;
-}
-
 static hull_status read_blocks(onnx_call *c, blocks *b)
 {
     uint32_t n = 0;
@@ -145,9 +126,9 @@ static hull_status read_blocks(onnx_call *c, blocks *b)
     if (n != b->n || n == 0)
         return fail(HULL_ESHAPE, "image_shape has %" PRIu32 " sizes, "
                     "block_shape has %" PRIu32, b->n, n);
-    TRY(ints_or(c, "dilations", b->dilation, n, 1, 1));
-    TRY(ints_or(c, "strides", b->stride, n, 1, 1));
-    TRY(ints_or(c, "pads", b->pad, 2 * n, 0, 0));
+    TRY(onnx_ints_or(c, "dilations", b->dilation, n, 1, 1));
+    TRY(onnx_ints_or(c, "strides", b->stride, n, 1, 1));
+    TRY(onnx_ints_or(c, "pads", b->pad, 2 * n, 0, 0));
     for (uint32_t i = 0; i < n; i++) {
         /* padded - dilation (block - 1) - 1 places for a block's start */
         dim reach = dim_mul(c->m, dim_sub(c->m, b->block[i], 1),

@@ -17,25 +17,6 @@ typedef struct window {
     int64_t dilation[HULL_MAX_RANK], pad[2 * HULL_MAX_RANK];
 } window;
 
-static hull_status list_or(onnx_call *c, const char *name, int64_t *out,
-                           uint32_t want, int64_t fill, int64_t least)
-{
-    uint32_t n = 0;
-
-    TRY(onnx_ints(c, name, out, want, &n));
-    if (n == 0)
-        for (; n < want; n++)
-            out[n] = fill;
-    if (n != want)
-        return fail(HULL_ESHAPE, "attribute '%s' has %" PRIu32
-                    " values, want %" PRIu32, name, n, want);
-    for (uint32_t i = 0; i < n; i++)
-        if (out[i] < least || out[i] > INT32_MAX)
-            return fail(HULL_EFORMAT, "attribute '%s' holds %" PRId64
-                        ", want at least %" PRId64, name, out[i], least);
-    return HULL_OK;
-}
-
 /* SAME: as many outputs as ceil(input / stride). */
 static hull_status same_pads(onnx_call *c, window *w, const dim *spatial,
                              bool upper)
@@ -65,7 +46,7 @@ static hull_status read_pads(onnx_call *c, window *w, const dim *spatial)
     str how = onnx_str(c, "auto_pad", "NOTSET");
 
     if (str_is(how, "NOTSET"))
-        return list_or(c, "pads", w->pad, 2 * w->n, 0, 0);
+        return onnx_ints_or(c, "pads", w->pad, 2 * w->n, 0, 0);
     memset(w->pad, 0, sizeof w->pad);
     if (str_is(how, "VALID"))
         return HULL_OK;
@@ -91,7 +72,7 @@ static hull_status read_window(onnx_call *c, window *w, const type *weight,
     w->n = x->rank - 2;
     if (!weight && !onnx_has(c, "kernel_shape"))
         return fail(HULL_EFORMAT, "attribute 'kernel_shape' is missing");
-    TRY(list_or(c, "kernel_shape", w->kernel, w->n, 1, 1));
+    TRY(onnx_ints_or(c, "kernel_shape", w->kernel, w->n, 1, 1));
     for (uint32_t i = 0; weight && i < w->n; i++) {
         int64_t size = 0;
 
@@ -103,8 +84,8 @@ static hull_status read_window(onnx_call *c, window *w, const type *weight,
                         i, size);
         w->kernel[i] = size;
     }
-    TRY(list_or(c, "strides", w->stride, w->n, 1, 1));
-    TRY(list_or(c, "dilations", w->dilation, w->n, 1, 1));
+    TRY(onnx_ints_or(c, "strides", w->stride, w->n, 1, 1));
+    TRY(onnx_ints_or(c, "dilations", w->dilation, w->n, 1, 1));
     return pads ? read_pads(c, w, x->dims + 2) : HULL_OK;
 }
 
@@ -233,7 +214,7 @@ hull_status onnx_conv_transpose(onnx_call *c)
     if (onnx_in(c, 2))
         front_is_parameter(c->f, c->in[2]);
     TRY(read_window(c, &w, t, false));
-    TRY(list_or(c, "output_padding", out_pad, w.n, 0, 0));
+    TRY(onnx_ints_or(c, "output_padding", out_pad, w.n, 0, 0));
     TRY(transpose_pads(c, &w, out_pad));
     node *n = node_new(c->g, OP_conv_transpose);
     for (uint32_t i = 0; i < 2 + (onnx_in(c, 2) != 0); i++)
