@@ -175,8 +175,8 @@ class Reach:
 
     def ops(self, name):
         """op -> how many calls away its name stands."""
-        todo, seen, ops = [(name, "", 0)], set(), {}
-        for name, path, depth in todo:
+        queue, seen, ops = [(name, "", 0)], set(), {}
+        for name, path, depth in queue:
             places = self.defined.get(name, [])
             place = path if path in places else places[0] if places else None
             if place is None or (name, place) in seen:
@@ -187,7 +187,7 @@ class Reach:
                     ops.setdefault(word[3:], depth)
                 elif word in self.defined and (
                         path == "" or not place.startswith("src/ir/")):
-                    todo.append((word, place, depth + 1))
+                    queue.append((word, place, depth + 1))
         return ops
 
 
