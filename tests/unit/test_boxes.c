@@ -5,7 +5,7 @@
  * and comes out, how long it stays, such a module saved, loaded and refitted,
  * and what callers get wrong.
  */
-#include "unit.h"
+#include "compile_unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,21 +134,6 @@ static void check_run(hull_session *s, float w)
     memset(c.x, 0, sizeof c.x);
     assert_true(((const float *)t[0].data)[1] == 2.0f);
     assert_true(((const float *)c.out[A].data)[3] == 6.0f);
-}
-
-static hull_module *compiled(const char *path, const char *backends)
-{
-    hull_module *m;
-    hull_options *o;
-
-    assert_int_equal(hull_options_new(&o), HULL_OK);
-    assert_int_equal(hull_options_set(o, "backends", backends), HULL_OK);
-    if (hull_compile(&m, path, NULL, NULL, o) != HULL_OK) {
-        print_error("%s\n", hull_last_error());
-        assert_true(0);
-    }
-    hull_options_free(o);
-    return m;
 }
 
 static void values_go_in_and_out(void **state)

@@ -5,7 +5,7 @@
  * a shape that is an input, results as many as the data say, such a module
  * saved, loaded and refitted, and what a run has to refuse.
  */
-#include "unit.h"
+#include "compile_unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,21 +88,6 @@ static void check_run(hull_session *s, float scale)
     assert_int_equal(c.out[2].shape[0], 3);
     assert_int_equal(c.out[2].shape[1], 1);
     assert_true(((const float *)c.out[2].data)[2] == 5.0f);
-}
-
-static hull_module *compiled(const char *path, const char *backends)
-{
-    hull_module *m;
-    hull_options *o;
-
-    assert_int_equal(hull_options_new(&o), HULL_OK);
-    assert_int_equal(hull_options_set(o, "backends", backends), HULL_OK);
-    if (hull_compile(&m, path, NULL, NULL, o) != HULL_OK) {
-        print_error("%s\n", hull_last_error());
-        assert_true(0);
-    }
-    hull_options_free(o);
-    return m;
 }
 
 static void sizes_come_from_a_run(void **state)

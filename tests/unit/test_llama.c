@@ -8,13 +8,12 @@
  */
 #include "guard.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "onnx_maker.h"
+#include "sparse_unit.h"
 
 #define LAYERS 32
 #define DIM 4096
@@ -37,27 +36,6 @@ typedef struct builder {
     uint64_t parameters;
     unsigned n_weights, n_nodes;
 } builder;
-
-static bool sparse_file(const char *path, const void *head, size_t n,
-                        int64_t size)
-{
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
-    bool ok = fd >= 0 && write(fd, head, n) == (ssize_t)n &&
-              ftruncate(fd, size) == 0;
-
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
-static void put_entry(buf *t, const char *key, const char *value)
-{
-    buf e = new_buf();
-
-    put_text(&e, 1, key);
-    put_text(&e, 2, value);
-    put_message(t, 13, &e);
-}
 
 /* One weight of [d0] or [d0,d1]: an initializer with external data, and its
  * line in the checkpoint's header. */

@@ -7,11 +7,10 @@
  */
 #include "guard.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "onnx_maker.h"
+#include "sparse_unit.h"
 
 #define LAYERS 20
 #define NARROW 8192
@@ -24,27 +23,6 @@
 
 /* Files of one test, next to each other. */
 static char model_path[256], data_path[256], checkpoint_path[256];
-
-static bool sparse_file(const char *path, const void *head, size_t n,
-                        int64_t size)
-{
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
-    bool ok = fd >= 0 && write(fd, head, n) == (ssize_t)n &&
-              ftruncate(fd, size) == 0;
-
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
-static void put_entry(buf *t, const char *key, const char *value)
-{
-    buf e = new_buf();
-
-    put_text(&e, 1, key);
-    put_text(&e, 2, value);
-    put_message(t, 13, &e);
-}
 
 /* x W0 relu W1 relu ...: [N, NARROW] -> [N, WIDE] -> [N, NARROW] ... */
 static void write_model(void)
