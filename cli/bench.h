@@ -68,13 +68,20 @@ hull_status bench_refits(bench *b, double seconds, json_t **out) MUST_CHECK;
 
 /* ---- bench_peak.c -------------------------------------------------------- */
 
+/* Caches of the threads together, the last one shared, then memory. */
+#define BENCH_LEVELS 4
+
 typedef struct bench_peak {
-    double gflops;  /* f32 fused multiply-adds in registers */
-    double gbps;    /* 1e9 bytes read per second from memory */
+    double gflops;       /* f32 fused multiply-adds in registers */
+    double bf16_gflops, int8_gflops; /* as f32 where there are none */
+    uint64_t bytes[BENCH_LEVELS];    /* that level i holds; memory: no end */
+    double gbps[BENCH_LEVELS];       /* 1e9 bytes read per second from it */
 } bench_peak;
 /* Best of a few tries by n threads, with the instructions that the cpu backend
  * may use (HULL_CPU_ISA). */
 hull_status bench_peak_measure(bench_peak *out, uint32_t n) MUST_CHECK;
+/* The least time for so many bytes, if each cache held as many as fit. */
+double bench_peak_ms(const bench_peak *k, double n_bytes);
 const char *bench_isa(void);
 
 /* ---- bench_profile.c ----------------------------------------------------- */

@@ -21,13 +21,14 @@ typedef struct event {
     const device *d;
     uint64_t begin, end;   /* time_ns */
     double flops, bytes;
+    hull_dtype dtype;      /* of the first operand */
     uint32_t order;        /* its number in its run */
 } event;
 
 /* Events of one node, summed up. */
 typedef struct row {
     event first;
-    double ms;             /* per run */
+    double ms, calls;      /* per run */
     bool nested;           /* of a body: its owner's time has it */
 } row;
 
@@ -119,24 +120,36 @@ static double flops_conv_nhwc(const node *n, const tensor *in,
            last_dim(&in[0]) / (double)node_attr(n, "groups")->u.i;
 }
 
-/* Those of the convolution that it stands for. */
+/* Those of the transformed tiles, which may hang over the result; an m x m one
+ * has (m + 2) x (m + 2) products where the plain sum has 9 m m. */
 static double flops_winograd(const node *n, const tensor *in,
                              const tensor *out)
 {
-    (void)n;
-    return 2 * numel(out) * 9 * last_dim(&in[0]);
+    int64_t m = node_attr(n, "m")->u.i;
+    double tiles = (double)out->shape[0];
+
+    for (int i = 1; i < 3; i++)
+        tiles *= (double)((out->shape[i] + m - 1) / m);
+    return 2 * tiles * (double)((m + 2) * (m + 2)) * last_dim(&in[0]) *
+           last_dim(out);
 }
 
-/* Scores and their product with the values; a masked half counts. */
+/* Scores and their product with the values, where the mask by position lets
+ * them be. */
 static double flops_sdpa(const node *n, const tensor *in, const tensor *out)
 {
     const tensor *q = &in[0], *k = &in[1];
+    double rows, keys, pairs;
 
-    (void)n;
     if (q->rank < 2 || k->rank < 2)
         return 0;
-    return 2 * numel(q) * (double)k->shape[k->rank - 2] +
-           2 * numel(out) * (double)k->shape[k->rank - 2];
+    rows = (double)q->shape[q->rank - 2];
+    keys = (double)k->shape[k->rank - 2];
+    pairs = rows * keys;
+    if (node_attr(n, "causal")->u.b)
+        pairs = rows <= keys ? rows * (rows + 1) / 2
+                             : keys * (keys + 1) / 2 + (rows - keys) * keys;
+    return rows > 0 ? 2 * (numel(q) + numel(out)) / rows * pairs : 0;
 }
 
 typedef double flops_fn(const node *n, const tensor *in, const tensor *out);
@@ -197,6 +210,7 @@ static void note_event(void *user, const device *d, const graph *g,
 {
     profile *p = user;
     event e = { .n = n, .g = g, .d = d, .begin = begin, .end = end,
+                .dtype = n->n_in > 0 ? in[0].dtype : HULL_NONE,
                 .order = (uint32_t)(p->n - p->last) };
 
     if (p->st == HULL_OK)
@@ -261,10 +275,10 @@ static int by_time(const void *a, const void *b)
 /* One row of n events of one node, sorted by time. Median times calls. */
 static row make_row(const event *e, size_t n, uint32_t n_runs)
 {
-    row r = { .first = e[0], .nested = e->n->parent->owner != NULL };
+    row r = { .first = e[0], .nested = e->n->parent->owner != NULL,
+              .calls = (double)n / n_runs };
 
-    r.ms = (double)(e[n / 2].end - e[n / 2].begin) * 1e-6 * (double)n /
-           n_runs;
+    r.ms = (double)(e[n / 2].end - e[n / 2].begin) * 1e-6 * r.calls;
     for (size_t i = 1; i < n; i++)
         if (e[i].order < r.first.order)
             r.first.order = e[i].order;
@@ -378,6 +392,13 @@ out:
 
 /* ---- report -------------------------------------------------------------- */
 
+static double peak_flops(const bench_peak *k, hull_dtype dt)
+{
+    return dt == HULL_BF16                   ? k->bf16_gflops
+           : dt == HULL_U8 || dt == HULL_I8 ? k->int8_gflops
+                                            : k->gflops;
+}
+
 /* The time that the machine would need, as a part of the time it took. */
 static double roofline(const profile *p, const row *r)
 {
@@ -385,9 +406,9 @@ static double roofline(const profile *p, const row *r)
 
     if (p->peak.gflops <= 0 || r->ms <= 0)
         return 0;
-    ms = r->first.flops / p->peak.gflops * 1e-6;
-    of_bytes = r->first.bytes / p->peak.gbps * 1e-6;
-    return 100 * (ms > of_bytes ? ms : of_bytes) / r->ms;
+    ms = r->first.flops / peak_flops(&p->peak, r->first.dtype) * 1e-6;
+    of_bytes = bench_peak_ms(&p->peak, r->first.bytes);
+    return 100 * (ms > of_bytes ? ms : of_bytes) * r->calls / r->ms;
 }
 
 static double rate(double amount, double ms)
@@ -408,8 +429,10 @@ static hull_status row_json(const profile *p, const row *r, json_t *list)
     if (o == NULL || json_array_append(list, o) != 0)
         TRY_OUT(fail_oom(0));
     if (e->flops > 0)
-        TRY_OUT(answer(o, "gflops", json_real(rate(e->flops, r->ms))));
-    TRY_OUT(answer(o, "gbps", json_real(rate(e->bytes, r->ms))));
+        TRY_OUT(answer(o, "gflops",
+                       json_real(rate(e->flops * r->calls, r->ms))));
+    TRY_OUT(answer(o, "gbps",
+                   json_real(rate(e->bytes * r->calls, r->ms))));
     if (p->b->c->roofline)
         TRY_OUT(answer(o, "roofline_percent", json_real(roofline(p, r))));
 out:
@@ -424,10 +447,10 @@ static void print_row(const profile *p, const row *r)
 
     printf("%9.3f %6.1f ", r->ms, p->ms > 0 ? 100 * r->ms / p->ms : 0.0);
     if (e->flops > 0)
-        printf("%8.1f", rate(e->flops, r->ms));
+        printf("%8.1f", rate(e->flops * r->calls, r->ms));
     else
         printf("%8s", "-");
-    printf(" %8.1f", rate(e->bytes, r->ms));
+    printf(" %8.1f", rate(e->bytes * r->calls, r->ms));
     if (p->b->c->roofline)
         printf(" %6.0f", roofline(p, r));
     printf("  %-16s %-20s %s%.60s\n", op_get(e->n->op)->name,
@@ -457,6 +480,27 @@ static void print_rows(profile *p)
                p->n_rows - ROWS_SHOWN);
 }
 
+static json_t *peak_json(const profile *p)
+{
+    const bench_peak *k = &p->peak;
+
+    return json_pack("{s:f, s:f, s:f, s:f, s:[f,f,f], s:i}", "gflops",
+                     k->gflops, "bf16_gflops", k->bf16_gflops, "int8_gops",
+                     k->int8_gflops, "gbps", k->gbps[BENCH_LEVELS - 1],
+                     "cache_gbps", k->gbps[0], k->gbps[1], k->gbps[2],
+                     "threads", (int)p->b->threads);
+}
+
+static void print_peak(const profile *p)
+{
+    const bench_peak *k = &p->peak;
+
+    printf("peak of %u threads: %.1f GFLOP/s f32, %.1f bf16, %.1f int8; GB/s "
+           "read from L1 %.0f, L2 %.0f, L3 %.0f, memory %.1f\n",
+           p->b->threads, k->gflops, k->bf16_gflops, k->int8_gflops,
+           k->gbps[0], k->gbps[1], k->gbps[2], k->gbps[3]);
+}
+
 static hull_status report(profile *p, json_t *to)
 {
     const cli *c = p->b->c;
@@ -469,17 +513,13 @@ static hull_status report(profile *p, json_t *to)
     TRY(answer(facts, "nodes_ms", json_real(p->ms)));
     TRY(answer(facts, "around_ms", json_real(p->around)));
     if (c->roofline)
-        TRY(answer(facts, "peak",
-                   json_pack("{s:f, s:f, s:i}", "gflops", p->peak.gflops,
-                             "gbps", p->peak.gbps, "threads",
-                             (int)p->b->threads)));
+        TRY(answer(facts, "peak", peak_json(p)));
     for (size_t i = 0; i < p->n_rows; i++)
         TRY(row_json(p, &p->rows[i], list));
     if (c->json)
         return HULL_OK;
     if (c->roofline)
-        printf("peak of %u threads: %.1f GFLOP/s, %.1f GB/s read\n",
-               p->b->threads, p->peak.gflops, p->peak.gbps);
+        print_peak(p);
     if (c->profile || c->roofline)
         print_rows(p);
     return HULL_OK;

@@ -41,11 +41,15 @@ for backend in ("ref", "cpu"):
     assert refit["bytes_read"] > 0 and refit["median_ms"] > 0
     assert refit["slots"] >= refit["slots_borrowed"]
     p = b["profile"]
-    assert p["peak"]["gflops"] > 0 and p["peak"]["gbps"] > 0
+    peak = p["peak"]
+    assert peak["gflops"] > 0 and peak["gbps"] > 0
+    assert peak["bf16_gflops"] > 0 and peak["int8_gops"] > 0
+    assert min(peak["cache_gbps"]) > 0
     assert abs(sum(n["percent"] for n in p["nodes"]) - 100) < 1e-6
     for n in p["nodes"]:
         assert n["ms"] >= 0 and n["gbps"] >= 0 and n["name"], n
-        assert n["roofline_percent"] >= 0 and n["kernel"], n
+        # What is above comes from other work on the machine.
+        assert 0 <= n["roofline_percent"] < 150 and n["kernel"], n
     # Two convolutions and two products have operations.
     products = [n for n in p["nodes"] if "gflops" in n]
     assert len(products) == 4, products
