@@ -923,7 +923,7 @@ def control():
          value=Raw("bool[] false"), what="a flag")
 
 
-exact.update(("const", "dims", "iota", "arg_max", "arg_min", "reduce_any",
+exact.update(("const", "dims", "iota", "pack", "arg_max", "arg_min", "reduce_any",
               "reduce_max", "reduce_min", "max_pool"))
 run((source, unary, binary, select, reduce, matmul, conv, pool, resize, norm,
      attention, view, gather, quant, recurrent, sample, positions, linalg,

@@ -1047,6 +1047,49 @@ def winograd():
          n=3, tile=4, m=2, pad=[])
 
 
+def in_panels(x, axis, tile, groups=1):
+    """The weight x in panels, as ops/panels.c says."""
+    if axis == 1:
+        x = x.transpose(0, 1)
+    m, depth = x.shape[0] // groups, x[0].numel()
+    x = x.reshape(groups, m, x.shape[1], -1).transpose(2, 3)
+    y = torch.zeros(groups, -(-m // tile) * tile, depth, dtype=x.dtype)
+    y[:, :m] = x.reshape(groups, m, depth)
+    return y.reshape(-1, tile, depth).transpose(1, 2).contiguous()
+
+
+def pack():
+    for dt in tuple(ENDS) + INTS + ("bool",):
+        v = (ends(dt) if dt in ENDS else [0, 1, 1, 0] if dt == "bool"
+             else extremes(dt)[:4])
+        n = len(v)
+        case("pack", [Lit(dt, v, n, 1)], Lit(dt, v + [0] * (-n % 4), -(-n // 4),
+                                             1, 4), axis=0, tile=4)
+        case("pack", [Lit(dt, v, n, 1)], Lit(dt, v, 1, n, 1), axis=1, tile=1)
+    for shape, axis, tile, groups in (
+            ((5, 3), 0, 2, 1), ((5, 3), 1, 2, 1), ((6, 2, 3), 0, 2, 2),
+            ((3, 2, 2, 3), 0, 4, 3), ((4, 1, 1, 1, 2), 0, 3, 1)):
+        for dt in ("f32", "f16", "bf16", "f64", "i32"):
+            x = rand(dt, *shape)
+            case("pack", [x], in_panels(x, axis, tile, groups), axis=axis,
+                 tile=tile, groups=groups)
+    z = torch.zeros
+    case("pack", [z(0, 3)], z(0, 3, 4), axis=0, tile=4)
+    case("pack", [z(0, 3)], z(1, 0, 4), axis=1, tile=4)
+    case("pack", [z(3, 0, 2)], z(1, 0, 4), axis=0, tile=4)
+    for error, x, bad in (("axis", z(2, 2), {"axis": 2}),
+                          ("axis", z(2, 2), {"axis": -1}),
+                          ("tile", z(2, 2), {"tile": 0}),
+                          ("tile", z(2, 2), {"tile": 2**40}),
+                          ("groups", z(2, 2), {"groups": 0}),
+                          ("groups", z(5, 2), {"groups": 2}),
+                          ("groups", z(4, 4), {"axis": 1, "groups": 2}),
+                          ("rank", z(2, 2, 2), {"axis": 1}),
+                          ("rank", z(2), {})):
+        case("pack", [x], None, error=error,
+             **{"axis": 0, "tile": 4, "groups": 1, **bad})
+
+
 def resize():
     near = {"mode": "nearest", "coord": "asymmetric", "round": "floor"}
     for dt in tuple(ENDS) + INTS:
@@ -1988,7 +2031,7 @@ def control():
 
 
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
-          matmul, conv, pool, packed, grouped, winograd, resize, sample, roi, norm,
+          matmul, conv, pool, packed, grouped, winograd, pack, resize, sample, roi, norm,
           attention, view, index, scatter,
           quant, recurrent, linalg, fourier, bind, found,
           sequence, text, random, refuse, small, control)

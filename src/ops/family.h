@@ -59,6 +59,16 @@ void walk_next(walk *w);
 /* Places of a window of `kernel` taps over an axis of size `in`. */
 dim window_size(ir *m, const window *w, uint32_t i, dim in, dim kernel);
 
+/* The sizes of a pack node; HULL_ESHAPE when `out` has not that shape. Axis 1
+ * has one tap; its channels are the rows. */
+typedef struct pack_walk {
+    int64_t axis, tile, groups;
+    int64_t columns, panels; /* of a group */
+    int64_t channels, taps;
+} pack_walk;
+hull_status pack_walk_open(pack_walk *w, const node *n, const tensor *in,
+                           const tensor *out) MUST_CHECK;
+
 /* What the ops of packed.c do to a sum before it is stored. */
 typedef enum packed_act {
     PACKED_NONE, PACKED_RELU, PACKED_GELU, PACKED_GELU_TANH, PACKED_SILU,

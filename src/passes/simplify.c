@@ -99,6 +99,24 @@ static val simplify_pad(graph *g, node *n)
     return n->in[0];
 }
 
+/* Rows of a transposed matrix are its columns. */
+static val simplify_pack(graph *g, node *n)
+{
+    const node *turn = def_of(g, n->in[0], OP_transpose);
+    node *p;
+
+    if (turn == NULL || attr_int(n, "groups") != 1 ||
+        graph_type(g, turn->in[0])->rank != 2 ||
+        node_attr(turn, "perm")->u.ints.p[0] != 1)
+        return 0;
+    p = node_new(g, OP_pack);
+    node_input(g, p, turn->in[0]);
+    node_int(g, p, "axis", 1 - attr_int(n, "axis"));
+    node_int(g, p, "tile", attr_int(n, "tile"));
+    node_int(g, p, "groups", 1);
+    return node_add(g, p);
+}
+
 /* f(f(x)) is x; not of a number is a bool, though. */
 static val simplify_twice(graph *g, node *n)
 {
@@ -188,6 +206,7 @@ static rule_fn *const rules[OP_COUNT] = {
     [OP_slice] = simplify_slice,
     [OP_concat] = simplify_concat,
     [OP_pad] = simplify_pad,
+    [OP_pack] = simplify_pack,
     [OP_neg] = simplify_twice,
     [OP_not] = simplify_twice,
     [OP_bit_not] = simplify_twice,

@@ -5,9 +5,8 @@
  * panels; for few rows of x they stay [n, k] as they are, so that a refit is
  * another pointer, and f16 and bf16 stay narrow. Convolutions work on channels
  * last; the transposes that this needs sink and cancel, and what follows a
- * product goes into its epilogue. Packing is pad, reshape and transpose of
- * weights alone, so it lands in the prepare program and runs again at every
- * refit.
+ * product goes into its epilogue. Packing reads weights alone, so it lands in
+ * the prepare program and runs again at every refit.
  */
 #include "backend/cpu/cpu.h"
 #include "ops/family.h"
@@ -20,25 +19,15 @@ typedef struct lowering {
     bool winograd;
 } lowering;
 
-static int64_t n_panels(const lowering *l, int64_t n)
+/* Axis `axis` of w in panels. */
+static val pack(lowering *l, val w, int64_t axis, int64_t groups)
 {
-    return (n + l->tile - 1) / l->tile;
-}
+    node *p = node_new(l->g, OP_pack);
 
-/* Axis `axis` of x, of size n, filled up to whole panels. */
-static val fill_axis(lowering *l, val x, uint32_t axis, int64_t n)
-{
-    uint32_t rank = graph_type(l->g, x)->rank;
-    int64_t rest = n_panels(l, n) * l->tile - n;
-    dim pads[2 * HULL_MAX_RANK] = {0};
-    node *p;
-
-    if (rest == 0)
-        return x;
-    pads[rank + axis] = rest;
-    p = node_new(l->g, OP_pad);
-    node_input(l->g, p, x);
-    node_dims(l->g, p, "pads", pads, 2 * rank);
+    node_input(l->g, p, w);
+    node_int(l->g, p, "axis", axis);
+    node_int(l->g, p, "tile", l->tile);
+    node_int(l->g, p, "groups", groups);
     return node_add(l->g, p);
 }
 
@@ -90,20 +79,9 @@ static val pack_each(lowering *l, val w, bool trans)
 /* w [k, n], or [n, k] when transposed, as panels [p, k, tile]. */
 static val pack_matrix(lowering *l, val w, bool trans)
 {
-    static const int64_t swap_first[] = {1, 0, 2}, swap_last[] = {0, 2, 1};
-    const type *t = graph_type(l->g, w);
-    int64_t n = t->dims[trans ? 0 : 1], k = t->dims[trans ? 1 : 0];
-    dim columns[3] = {k, n_panels(l, n), l->tile};
-    dim rows[3] = {n_panels(l, n), l->tile, k};
     val each = pack_each(l, w, trans);
 
-    if (each != 0)
-        return each;
-    w = fill_axis(l, w, trans ? 0 : 1, n);
-    return trans ? op_transpose(l->g, op_reshape(l->g, w, rows, 3), swap_last,
-                                3)
-                 : op_transpose(l->g, op_reshape(l->g, w, columns, 3),
-                                swap_first, 3);
+    return each != 0 ? each : pack(l, w, trans ? 0 : 1, 1);
 }
 
 /* The f16 or bf16 weight that a cast makes w of, else w: it stays narrow, and
@@ -181,21 +159,6 @@ static void lower_matmul(lowering *l, node *n)
 
 /* ---- conv ---------------------------------------------------------------- */
 
-/* w [m, c, *] as panels [groups * p, taps * c, tile]. */
-static val pack_conv(lowering *l, val w, int64_t groups, int64_t taps)
-{
-    static const int64_t perm[] = {0, 3, 2, 1};
-    const type *t = graph_type(l->g, w);
-    int64_t m = t->dims[0] / groups, c = t->dims[1];
-    int64_t all = groups * n_panels(l, m);
-    dim grouped[3] = {groups, m, c * taps}, apart[4] = {all, l->tile, c, taps};
-    dim panels[3] = {all, taps * c, l->tile};
-
-    w = fill_axis(l, op_reshape(l->g, w, grouped, 3), 1, m);
-    w = op_reshape(l->g, w, apart, 4);
-    return op_reshape(l->g, op_transpose(l->g, w, perm, 4), panels, 3);
-}
-
 /* w [c, 1, *] as [taps, c]. */
 static val pack_depthwise(lowering *l, val w, int64_t taps)
 {
@@ -272,7 +235,7 @@ static node *direct_conv(lowering *l, const node *n, val x, bool single)
     }
     node_input(l->g, c, x);
     node_input(l->g, c, single ? pack_depthwise(l, n->in[1], taps)
-                               : pack_conv(l, n->in[1], groups, taps));
+                               : pack(l, n->in[1], 0, groups));
     node_int(l->g, c, "groups", groups);
     node_ints(l->g, c, "kernel", kernel, w->rank - 2);
     for (size_t i = 0; i < COUNT_OF(lists); i++) {

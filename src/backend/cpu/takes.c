@@ -101,6 +101,11 @@ static bool is_cast_int(hull_dtype dt)
            dt == HULL_I8 || dt == HULL_BOOL;
 }
 
+bool takes_pack(const graph *g, const node *n)
+{
+    return is_plain(g, n->in[0], 64);
+}
+
 bool takes_cast(const graph *g, const node *n)
 {
     hull_dtype from = graph_type(g, n->in[0])->dtype;

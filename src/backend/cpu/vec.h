@@ -33,6 +33,8 @@ typedef __mmask16 vec_mask;
 VEC_INLINE vec vec_set(float x) { return _mm512_set1_ps(x); }
 VEC_INLINE vec vec_load(const float *p) { return _mm512_loadu_ps(p); }
 VEC_INLINE void vec_store(float *p, vec x) { _mm512_storeu_ps(p, x); }
+/* Past the caches; p is aligned to the vector. Ends with an sfence. */
+VEC_INLINE void vec_stream(float *p, vec x) { _mm512_stream_ps(p, x); }
 VEC_INLINE vec vec_add(vec a, vec b) { return _mm512_add_ps(a, b); }
 VEC_INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
 VEC_INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
@@ -121,6 +123,7 @@ typedef __m256 vec_mask;
 VEC_INLINE vec vec_set(float x) { return _mm256_set1_ps(x); }
 VEC_INLINE vec vec_load(const float *p) { return _mm256_loadu_ps(p); }
 VEC_INLINE void vec_store(float *p, vec x) { _mm256_storeu_ps(p, x); }
+VEC_INLINE void vec_stream(float *p, vec x) { _mm256_stream_ps(p, x); }
 VEC_INLINE vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
 VEC_INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
 VEC_INLINE vec vec_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }

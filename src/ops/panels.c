@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * panels.c - a weight in panels of `tile` columns, as the ops of packed.c read
+ * it. What is short of a whole panel is 0.
+ *
+ * axis 0  x [groups * m, c, *] -> y [groups * ceil(m / tile), taps * c, tile]:
+ *         y[g, p][tap * c + ch, t] = x[g, p * tile + t][ch, tap]
+ * axis 1  x [k, n] -> y [ceil(n / tile), k, tile]:
+ *         y[p, k, t] = x[k, p * tile + t]
+ */
+#include "ops/data.h"
+#include "ops/family.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static hull_status pack_attrs(const node *n, int64_t *axis, int64_t *tile,
+                              int64_t *groups)
+{
+    char what[128];
+
+    *axis = attr_int(n, "axis");
+    *tile = attr_int(n, "tile");
+    *groups = attr_int(n, "groups");
+    if (*axis < 0 || *axis > 1 || *tile < 1 || *tile > 4096 || *groups < 1)
+        return fail(HULL_EINVAL, "%s: axis is %" PRId64 ", tile is %" PRId64
+                    ", groups is %" PRId64, node_what(n, what), *axis, *tile,
+                    *groups);
+    return HULL_OK;
+}
+
+hull_status panels_infer(graph *g, node *n)
+{
+    int64_t axis, tile, groups, size;
+    const type *x;
+    char what[128];
+    dim dims[3], columns;
+
+    TRY(infer_tensor(&x, g, n, 0));
+    TRY(infer_want(n, x, WANT_REAL));
+    TRY(pack_attrs(n, &axis, &tile, &groups));
+    if (axis == 1 ? x->rank != 2 || groups != 1 : x->rank < 2)
+        return fail(HULL_ESHAPE, "%s: axis %" PRId64 " of rank %" PRIu32
+                    " in %" PRId64 " groups", node_what(n, what), axis,
+                    x->rank, groups);
+    if (dim_is_int(g->m, x->dims[axis], &size) && size % groups != 0)
+        return fail(HULL_ESHAPE, "%s: %" PRId64 " rows in %" PRId64 " groups",
+                    node_what(n, what), size, groups);
+    columns = dim_div(g->m, x->dims[axis], groups);
+    columns = dim_div(g->m, dim_add(g->m, columns, tile - 1), tile);
+    dims[0] = dim_mul(g->m, columns, groups);
+    dims[1] = x->dims[1 - axis];
+    for (uint32_t i = 2; i < x->rank; i++)
+        dims[1] = dim_mul(g->m, dims[1], x->dims[i]);
+    dims[2] = tile;
+    return infer_out(g, n, 0, x->dtype, dims, 3);
+}
+
+hull_status pack_walk_open(pack_walk *w, const node *n, const tensor *in,
+                           const tensor *out)
+{
+    int64_t shape[3] = {0, in->shape[1], 0};
+
+    TRY(pack_attrs(n, &w->axis, &w->tile, &w->groups));
+    w->channels = in->shape[1];
+    w->taps = data_product(in->shape, 2, in->rank);
+    w->columns = in->shape[w->axis] / w->groups;
+    if (w->axis == 1) {
+        w->channels = in->shape[0];
+        shape[1] = in->shape[0];
+    } else {
+        shape[1] *= w->taps;
+    }
+    w->panels = (w->columns + w->tile - 1) / w->tile;
+    shape[0] = w->groups * w->panels;
+    shape[2] = w->tile;
+    return data_want_shape(n, out, shape, 3);
+}
+
+hull_status panels_eval(eval_ctx *cx, const node *n, const tensor *in,
+                      tensor *out)
+{
+    int64_t depth;
+    pack_walk w;
+
+    (void)cx;
+    TRY(pack_walk_open(&w, n, in, out));
+    depth = w.taps * w.channels;
+    if (tensor_numel(out) == 0)
+        return HULL_OK;
+    memset(out->data, 0, tensor_bytes(out));
+    for (int64_t r = 0; r < w.groups * w.columns; r++)
+        for (int64_t k = 0; k < depth; k++) {
+            int64_t column = r % w.columns;
+            int64_t p = r / w.columns * w.panels + column / w.tile;
+            int64_t at = k % w.taps * w.channels + k / w.taps;
+
+            if (w.axis == 1)
+                at = k;
+            data_copy(out->dtype, out->data,
+                      (p * depth + at) * w.tile + column % w.tile, in->data,
+                      w.axis == 0 ? r * depth + k : k * w.columns + r);
+        }
+    return HULL_OK;
+}
