@@ -450,11 +450,16 @@ hull_status zip_writer_end(zip_writer *w) MUST_CHECK; /* then out holds it */
 void zip_writer_fini(zip_writer *w);
 
 /* ---- pool.c: threads -----------------------------------------------------
- * The pool divides work the same way however many workers are free: n items
- * are n calls, and no result may depend on which thread makes them. */
+ * The process has one set of workers (crew.c), made by the first pool and ended
+ * with the last; a pool is how many threads one module's loops may use of it,
+ * their callers counted. Work is divided the same way however many workers are
+ * free: n items are n calls, and no result may depend on which thread makes
+ * them. Items may be a few times as many as threads: taking one costs some ten
+ * nanoseconds, and a slow thread then has fewer of them. */
 
 typedef struct pool pool;
-/* n_threads 0 = number of online CPUs. 1 = everything on the caller. */
+/* n_threads 0 = all CPUs that the affinity mask and the cgroup's quota grant;
+ * never more than are in the mask. 1 = everything on the caller. */
 hull_status pool_new(pool **out, uint32_t n_threads) MUST_CHECK;
 void pool_free(pool *p);
 /* Calls fn(user, i) for i in 0..n-1, the caller works too. The first failing
@@ -465,6 +470,15 @@ hull_status pool_for(pool *p, size_t n, pool_fn *fn, void *user) MUST_CHECK;
 
 /* Threads that may work on a loop, the caller's with them; 1 for NULL. */
 uint32_t pool_threads(const pool *p);
+/* Inside an item: the number of the thread among those of the loop, below
+ * pool_threads and 0 for the caller. Items that run at once have different
+ * ones, so scratch may be kept per seat. */
+uint32_t pool_seat(void);
+
+/* Around what opens many loops, as a run: between them, too, the caller counts
+ * as a thread, so other callers' loops leave its CPU alone. p may be NULL. */
+void pool_enter(pool *p);
+void pool_leave(pool *p);
 
 /* Monotonic time in nanoseconds. */
 uint64_t time_ns(void);

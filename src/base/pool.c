@@ -1,172 +1,218 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * pool.c - threads that are made once and share loops. One loop at a time: a
- * second caller, a nested call, and a child process after fork (whose workers
- * do not exist) run their loop themselves, which gives the same results.
+ * pool.c - loops over the process's workers. A pool is what one module may use
+ * of them. Several loops may be open at once, each with the workers that were
+ * idle when it was opened; a loop that gets none, a nested one, and one in a
+ * child process after fork run on their caller, which gives the same results.
  *
- * Items are taken in rising order from a counter. When item i fails no new
- * item is taken, but all items below i have been taken before and run to
- * their end: the lowest failing item is therefore the same in every run.
+ * The items of a loop are cut into ranges, one for each thread in the order of
+ * their NUMA nodes, and each thread takes the items of its own range in rising
+ * order; when that is empty it helps with the next ones. So a thread meets the
+ * same part of the data in loop after loop, and a slow thread, or one that has
+ * not woken yet, keeps nobody waiting.
+ *
+ * When item i fails no item above it is begun any more, but all below it are
+ * run: the lowest failing item is therefore the same in every run.
  *
  * A loop of a kernel takes some ten microseconds, a wake-up through the system
  * as long. So a worker that has no loop looks for the next one for a while
- * before it sleeps, and the caller looks for the last worker likewise. One word
- * says it all: the number of the loop, whether it is open, who is inside.
+ * before it sleeps, and the caller looks for the last worker likewise.
  */
-#include "base/base.h"
+#include "base/pool_private.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <time.h>
-#include <unistd.h>
 
-#define MAX_THREADS 1024
-#define LOOKS 4000 /* before a thread sleeps: about 20 to 60 microseconds */
-
-/* state: loop number << 32 | OPEN | workers inside */
-#define OPEN ((uint64_t)1 << 31)
-#define INSIDE (OPEN - 1)
+#define SPIN_NS 50000
+#define RANGES 32 /* more threads than that share them */
 
 struct pool {
-    uint32_t n_threads; /* with the caller */
-    pid_t pid;
-    pthread_t *workers;
-    uint32_t n_workers;
-
-    _Atomic uint64_t state;
-    atomic_bool busy, quit;
-    pthread_mutex_t lock;  /* for sleeping, and the failure */
-    pthread_cond_t wake, idle;
-    _Atomic uint32_t asleep; /* workers that wait for `wake` */
-    atomic_bool waiting;     /* the caller waits for `idle` */
-    size_t failed_at;      /* lowest failing item, SIZE_MAX when none */
-    error_record failure;
-    /* Fixed while the loop is open: */
-    pool_fn *fn;
-    void *user;
-    size_t n;
-    _Atomic size_t next;
-    atomic_bool stop;
+    crew *c;
+    uint32_t n_threads;
 };
 
-static _Thread_local bool inside; /* this thread runs an item of some loop */
+typedef struct range {
+    _Alignas(CACHE_LINE) _Atomic size_t next;
+    size_t end;
+} range;
 
-static void look_again(void)
+struct loop {
+    pool_fn *fn;
+    void *user;
+    crew *c;
+    uint32_t n_ranges, n_seats;
+    _Atomic size_t limit;    /* the lowest failing item, SIZE_MAX when none */
+    _Atomic uint32_t inside; /* workers that may come or are here | WAITING */
+    error_record failure;
+    range ranges[RANGES];
+};
+#define WAITING ((uint32_t)1 << 31) /* the caller sleeps till the last leaves */
+
+static _Thread_local struct {
+    uint32_t runs;  /* pool_enter without pool_leave */
+    uint32_t seat;  /* in the loop whose item it runs */
+    bool inside;    /* it runs an item */
+} self;
+
+bool spin_again(spin *s)
 {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
+    if (++s->looks % 32 != 0)
+        return true;
+    if (s->end == 0)
+        s->end = time_ns() + SPIN_NS;
+    return time_ns() < s->end;
 }
 
-static void remember_failure(pool *p, size_t i, hull_status st)
+/* ---- items --------------------------------------------------------------- */
+
+static void remember_failure(loop *l, size_t i, hull_status st)
 {
-    pthread_mutex_lock(&p->lock);
-    if (i < p->failed_at) {
-        p->failed_at = i;
-        error_take(&p->failure);
-        p->failure.status = st;
+    pthread_mutex_lock(&l->c->lock);
+    if (i < atomic_load(&l->limit)) {
+        error_take(&l->failure);
+        l->failure.status = st;
+        atomic_store(&l->limit, i);
     }
-    pthread_mutex_unlock(&p->lock);
-    atomic_store(&p->stop, true);
+    pthread_mutex_unlock(&l->c->lock);
 }
 
-static void work(pool *p)
+static void run_range(loop *l, range *r)
 {
-    inside = true;
-    while (!atomic_load(&p->stop)) {
-        size_t i = atomic_fetch_add(&p->next, 1);
+    while (atomic_load_explicit(&r->next, memory_order_relaxed) < r->end) {
+        size_t i = atomic_fetch_add(&r->next, 1);
         hull_status st;
 
-        if (i >= p->n)
-            break;
-        st = p->fn(p->user, i);
+        if (i >= r->end || i >= atomic_load(&l->limit))
+            return;
+        st = l->fn(l->user, i);
         if (st != HULL_OK)
-            remember_failure(p, i, st);
+            remember_failure(l, i, st);
     }
-    inside = false;
 }
 
-/* Enters the open loop after number `seen`; false when there is none. */
-static bool join_loop(pool *p, uint64_t *seen)
+static void work(loop *l, uint32_t seat)
 {
-    uint64_t now = atomic_load(&p->state);
+    uint32_t first = seat * l->n_ranges / l->n_seats;
 
-    while ((now & OPEN) != 0 && now >> 32 != *seen)
-        if (atomic_compare_exchange_weak(&p->state, &now, now + 1)) {
-            *seen = now >> 32;
-            return true;
-        }
-    return false;
+    self.inside = true;
+    self.seat = seat;
+    for (uint32_t k = 0; k < l->n_ranges; k++)
+        run_range(l, &l->ranges[(first + k) % l->n_ranges]);
+    self.inside = false;
+    self.seat = 0;
 }
 
-static void leave_loop(pool *p)
+void worker_begins(void)
 {
-    uint64_t before = atomic_fetch_sub(&p->state, 1);
+    self.runs = 1; /* counted as a worker, never as a caller */
+}
 
-    if ((before & INSIDE) != 1 || !atomic_load(&p->waiting))
+/* The loop may be gone as soon as the last worker is counted out. */
+void worker_runs(worker *w, loop *l)
+{
+    crew *c = w->c;
+
+    work(l, w->seat);
+    if (atomic_fetch_sub(&l->inside, 1) != (WAITING | 1))
         return;
-    pthread_mutex_lock(&p->lock);
-    pthread_cond_signal(&p->idle);
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&c->lock);
+    pthread_cond_broadcast(&c->left);
+    pthread_mutex_unlock(&c->lock);
 }
 
-/* Until there is a loop, or the pool ends: false. */
-static bool wait_for_loop(pool *p, uint64_t *seen)
+/* In order on this thread: the first failure is the lowest one. */
+static hull_status run_here(size_t n, pool_fn *fn, void *user)
 {
-    for (int i = 0; i < LOOKS; i++) {
-        if (join_loop(p, seen))
-            return true;
-        if (atomic_load(&p->quit))
-            return false;
-        look_again();
-    }
-    pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(&p->asleep, 1);
-    for (;;) {
-        bool joined = join_loop(p, seen);
+    hull_status st = HULL_OK;
+    bool inside = self.inside;
+    uint32_t seat = self.seat;
 
-        if (joined || atomic_load(&p->quit)) {
-            atomic_fetch_sub(&p->asleep, 1);
-            pthread_mutex_unlock(&p->lock);
-            return joined;
-        }
-        pthread_cond_wait(&p->wake, &p->lock);
-    }
+    self.inside = true;
+    self.seat = 0;
+    for (size_t i = 0; i < n && st == HULL_OK; i++)
+        st = fn(user, i);
+    self.inside = inside;
+    self.seat = seat;
+    return st;
 }
 
-static void *worker_main(void *arg)
+/* ---- loops --------------------------------------------------------------- */
+
+static void cut(loop *l, size_t n)
 {
-    pool *p = arg;
-    uint64_t seen = 0;
+    size_t each, more;
 
-    while (wait_for_loop(p, &seen)) {
-        work(p);
-        leave_loop(p);
+    l->n_ranges = l->n_seats < RANGES ? l->n_seats : RANGES;
+    each = n / l->n_ranges;
+    more = n % l->n_ranges; /* the first ones have one item more */
+    for (size_t r = 0; r < l->n_ranges; r++) {
+        size_t begin = r * each + (r < more ? r : more);
+
+        atomic_init(&l->ranges[r].next, begin);
+        l->ranges[r].end = begin + each + (r < more ? 1 : 0);
     }
-    return NULL;
 }
 
-/* Signals are the host program's: workers take none. */
-static hull_status start_workers(pool *p)
+/* Workers that have not come stay away; the others are waited for. */
+static void wait_for_workers(loop *l, const worker_set *s)
 {
-    sigset_t all, before;
-    int err = 0;
+    crew *c = l->c;
+    spin looks = {0};
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (err == 0 && p->n_workers + 1 < p->n_threads) {
-        err = pthread_create(&p->workers[p->n_workers], NULL, worker_main, p);
-        if (err == 0)
-            p->n_workers++;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (err != 0)
-        return fail(HULL_ENOMEM, "thread %u of %u cannot be made: code %d",
-                    p->n_workers + 2, p->n_threads, err);
-    return HULL_OK;
+    if (atomic_load(&l->inside) == 0)
+        return;
+    atomic_fetch_sub(&l->inside, crew_recall(c, s, l));
+    while (atomic_load(&l->inside) != 0)
+        if (!spin_again(&looks))
+            break;
+    if (atomic_load(&l->inside) == 0 ||
+        atomic_fetch_or(&l->inside, WAITING) == 0)
+        return;
+    pthread_mutex_lock(&c->lock);
+    while (atomic_load(&l->inside) != WAITING)
+        pthread_cond_wait(&c->left, &c->lock);
+    pthread_mutex_unlock(&c->lock);
 }
+
+static hull_status run_shared(pool *p, size_t n, pool_fn *fn, void *user)
+{
+    size_t want = p->n_threads - 1 < n - 1 ? p->n_threads - 1 : n - 1;
+    worker_set s;
+    loop l;
+
+    if (crew_claim(p->c, &s, (uint32_t)want) == 0)
+        return run_here(n, fn, user);
+    l.fn = fn;
+    l.user = user;
+    l.c = p->c;
+    l.n_seats = s.n + 1;
+    cut(&l, n);
+    atomic_init(&l.limit, SIZE_MAX);
+    atomic_init(&l.inside, s.n);
+    crew_send(p->c, &s, &l);
+    work(&l, 0);
+    wait_for_workers(&l, &s);
+    crew_release(p->c, &s);
+    return atomic_load(&l.limit) == SIZE_MAX ? HULL_OK : error_put(&l.failure);
+}
+
+hull_status pool_for(pool *p, size_t n, pool_fn *fn, void *user)
+{
+    hull_status st;
+
+    if (p == NULL || p->n_threads < 2 || n < 2 || self.inside ||
+        !crew_alive(p->c))
+        return run_here(n, fn, user);
+    pool_enter(p);
+    st = run_shared(p, n, fn, user);
+    pool_leave(p);
+    return st;
+}
+
+/* ---- pools --------------------------------------------------------------- */
 
 hull_status pool_new(pool **out, uint32_t n_threads)
 {
@@ -174,30 +220,13 @@ hull_status pool_new(pool **out, uint32_t n_threads)
     pool *p = NULL;
 
     *out = NULL;
-    if (n_threads > MAX_THREADS)
+    if (n_threads > POOL_MAX_THREADS)
         return fail(HULL_EINVAL, "pool of %u threads, wanted at most %d",
-                    n_threads, MAX_THREADS);
-    if (n_threads == 0) {
-        long online = sysconf(_SC_NPROCESSORS_ONLN);
-
-        n_threads = online < 1             ? 1
-                    : online > MAX_THREADS ? MAX_THREADS
-                                           : (uint32_t)online;
-    }
-    p = mem_calloc(1, sizeof(*p));
+                    n_threads, POOL_MAX_THREADS);
+    p = mem_calloc(1, sizeof *p);
     if (p == NULL)
-        return fail_oom(sizeof(*p));
-    p->n_threads = n_threads;
-    p->pid = getpid();
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->wake, NULL);
-    pthread_cond_init(&p->idle, NULL);
-    p->workers = mem_calloc(n_threads, sizeof(*p->workers));
-    if (p->workers == NULL) {
-        st = fail_oom(n_threads * sizeof(*p->workers));
-        goto out;
-    }
-    TRY_OUT(start_workers(p));
+        return fail_oom(sizeof *p);
+    TRY_OUT(crew_join(&p->c, &p->n_threads, n_threads));
     *out = p;
     p = NULL;
 out:
@@ -207,98 +236,32 @@ out:
 
 void pool_free(pool *p)
 {
-    uint32_t i;
-
     if (p == NULL)
         return;
-    if (p->pid == getpid()) {
-        atomic_store(&p->quit, true);
-        pthread_mutex_lock(&p->lock);
-        pthread_cond_broadcast(&p->wake);
-        pthread_mutex_unlock(&p->lock);
-        for (i = 0; i < p->n_workers; i++)
-            pthread_join(p->workers[i], NULL);
-        pthread_cond_destroy(&p->idle);
-        pthread_cond_destroy(&p->wake);
-        pthread_mutex_destroy(&p->lock);
-    } /* else: after fork nobody else uses the locks, whatever their state */
-    mem_free(p->workers);
+    crew_leave(p->c);
     mem_free(p);
 }
 
-/* In order on this thread: the first failure is the lowest one. */
-static hull_status run_here(size_t n, pool_fn *fn, void *user)
+void pool_enter(pool *p)
 {
-    hull_status st = HULL_OK;
-    bool before = inside;
-    size_t i;
-
-    inside = true;
-    for (i = 0; i < n && st == HULL_OK; i++)
-        st = fn(user, i);
-    inside = before;
-    return st;
+    if (p != NULL && self.runs++ == 0)
+        crew_caller_begins(p->c, p->n_threads);
 }
 
-/* Takes the pool for a loop; false when another thread's loop has it. */
-static bool open_loop(pool *p, size_t n, pool_fn *fn, void *user)
+void pool_leave(pool *p)
 {
-    uint64_t number;
-
-    if (atomic_exchange(&p->busy, true))
-        return false;
-    number = (atomic_load(&p->state) >> 32) + 1;
-    if (number > UINT32_MAX)
-        number = 1; /* 0 is what a new worker has seen */
-    p->failed_at = SIZE_MAX;
-    p->fn = fn;
-    p->user = user;
-    p->n = n;
-    atomic_store(&p->next, 0);
-    atomic_store(&p->stop, false);
-    atomic_store(&p->state, number << 32 | OPEN);
-    if (atomic_load(&p->asleep) > 0) {
-        pthread_mutex_lock(&p->lock);
-        pthread_cond_broadcast(&p->wake);
-        pthread_mutex_unlock(&p->lock);
-    }
-    return true;
-}
-
-/* Waits for the workers that joined; those that woke late do not any more. */
-static hull_status close_loop(pool *p)
-{
-    hull_status st = HULL_OK;
-
-    atomic_fetch_and(&p->state, ~OPEN);
-    for (int i = 0; i < LOOKS && (atomic_load(&p->state) & INSIDE) != 0; i++)
-        look_again();
-    if ((atomic_load(&p->state) & INSIDE) != 0) {
-        pthread_mutex_lock(&p->lock);
-        atomic_store(&p->waiting, true);
-        while ((atomic_load(&p->state) & INSIDE) != 0)
-            pthread_cond_wait(&p->idle, &p->lock);
-        atomic_store(&p->waiting, false);
-        pthread_mutex_unlock(&p->lock);
-    }
-    if (p->failed_at != SIZE_MAX)
-        st = error_put(&p->failure);
-    atomic_store(&p->busy, false);
-    return st;
+    if (p != NULL && --self.runs == 0)
+        crew_caller_ends(p->c);
 }
 
 uint32_t pool_threads(const pool *p)
 {
-    return p != NULL ? p->n_workers + 1 : 1;
+    return p != NULL ? p->n_threads : 1;
 }
 
-hull_status pool_for(pool *p, size_t n, pool_fn *fn, void *user)
+uint32_t pool_seat(void)
 {
-    if (p == NULL || p->n_workers == 0 || n < 2 || inside ||
-        p->pid != getpid() || !open_loop(p, n, fn, user))
-        return run_here(n, fn, user);
-    work(p);
-    return close_loop(p);
+    return self.seat;
 }
 
 uint64_t time_ns(void)

@@ -899,14 +899,12 @@ static hull_status run_pinned(session *s, const weight_set *set,
     return HULL_OK;
 }
 
-hull_status session_run(session *s, const hull_tensor *inputs,
-                        size_t n_inputs, hull_tensor *outputs,
-                        size_t n_outputs)
+static hull_status run_checked(session *s, hull_tensor *outputs,
+                               size_t n_outputs)
 {
     weight_set *set;
     hull_status st;
 
-    TRY(check_inputs(s, inputs, n_inputs, n_outputs));
     if (n_states(s) > 0) {
         if (s->held == NULL)
             TRY(start_states(s));
@@ -916,6 +914,19 @@ hull_status session_run(session *s, const hull_tensor *inputs,
     TRY(module_pin(&set, s->m));
     st = run_pinned(s, set, outputs, n_outputs);
     module_unpin(s->m, set);
+    return st;
+}
+
+hull_status session_run(session *s, const hull_tensor *inputs,
+                        size_t n_inputs, hull_tensor *outputs,
+                        size_t n_outputs)
+{
+    hull_status st;
+
+    TRY(check_inputs(s, inputs, n_inputs, n_outputs));
+    pool_enter(s->m->devices.pool);
+    st = run_checked(s, outputs, n_outputs);
+    pool_leave(s->m->devices.pool);
     return st;
 }
 

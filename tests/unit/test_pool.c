@@ -194,7 +194,7 @@ static void failed_allocations_leak_nothing(void **state)
         assert_int_equal(st, HULL_ENOMEM);
         assert_int_equal(mem_live(), live);
     }
-    assert_int_equal(n, 3);
+    assert_int_equal(n, 4);
     pool_free(p);
     assert_int_equal(mem_live(), live);
 }

@@ -6,6 +6,10 @@
  */
 #include "backend/cpu/cpu.h"
 
+/* A piece is worth this much at least; there are up to four for each thread,
+ * so that one that is slower for a while does fewer of them. */
+#define PIECE_NS 5000
+
 int64_t cpu_tile(cpu_level l)
 {
     return l == CPU_AVX512 ? 32 : 16;
@@ -29,15 +33,18 @@ static hull_status run_piece(void *user, size_t i)
 void cpu_parallel(eval_ctx *cx, int64_t n, int64_t grain, double cost,
                   cpu_range_fn *fn, void *user)
 {
-    int64_t threads = pool_threads(cx->pool), parts = threads;
+    int64_t threads = pool_threads(cx->pool), parts = 4 * threads;
+    double total = cost * (double)n;
     pieces p = {fn, user, n, n};
 
     if (n <= 0)
         return;
-    if (threads < 2 || n <= grain || cost * (double)n < 20000) {
+    if (threads < 2 || n <= grain || total < 20000) {
         fn(user, 0, n);
         return;
     }
+    if (total < PIECE_NS * (double)parts)
+        parts = (int64_t)(total / PIECE_NS);
     p.each = (n + parts - 1) / parts;
     p.each = (p.each + grain - 1) / grain * grain;
     ignore(pool_for(cx->pool, (size_t)((n + p.each - 1) / p.each), run_piece,
