@@ -713,6 +713,17 @@ def quant():
          of("f32", [2.5, -3.5]))
 
 
+def gate_panels(r, gates, tile):
+    """[d, gates * h, h] as [d * ceil(h / tile), h, gates * tile]; what no
+    element of the state is in is NaN."""
+    d, h = r.shape[0], r.shape[2]
+    n = (h + tile - 1) // tile
+    out = torch.full((d, gates, n * tile, h), NAN, dtype=r.dtype)
+    out[:, :, :h] = r.reshape(d, gates, h, h)
+    out = out.reshape(d, gates, n, tile, h).permute(0, 2, 4, 1, 3)
+    return out.reshape(d * n, h, gates * tile).contiguous()
+
+
 def recurrent():
     T, B, I, H = 3, 2, 2, 3
 
@@ -757,6 +768,14 @@ def recurrent():
                for t in ins]
         case(op, ins, [to("f32", t) for t in [y] + last], weights=(1, 2, 3),
              hidden=H, direction=direction, **attrs)
+        # what is left when a product has done the inputs
+        rows = len(order) * H
+        ax = torch.einsum("tbi,dri->tbdr", x, w) + b[:, :rows]
+        ins[:4] = [to("f32", ax.reshape(T, B, n_dirs * rows)),
+                   gate_panels(r, len(order), 2).float(),
+                   b[:, rows:].contiguous().float()]
+        case(op + "_steps", ins, [to("f32", t) for t in [y] + last], hidden=H,
+             tile=2, direction=direction, **attrs)
 
     for op, cls, order, attrs in (
             ("lstm", torch.nn.LSTM, (0, 3, 1, 2), {}),
@@ -781,6 +800,19 @@ def recurrent():
     y = torch.stack(ys).reshape(2, 1, 1, 2)
     case("gru", [x, w, r], [to("f32", y), to("f32", h.reshape(1, 1, 2))],
          hidden=2)
+    case("gru_steps", [to("f32", d(x) @ d(w)[0].mT), gate_panels(r, 3, 2)],
+         [to("f32", y), to("f32", h.reshape(1, 1, 2))], hidden=2, tile=2)
+    z = torch.zeros
+    for op, g, outs in (("lstm_steps", 4, 3), ("gru_steps", 3, 2),
+                        ("rnn_steps", 1, 2)):
+        x, w = z(2, 1, 3 * g), z(2, 3, 2 * g)
+        case(op, [x, w], None, error="tile", hidden=3, tile=0)
+        case(op, [x, w], None, error="dim 0 of operand 1", hidden=3, tile=4)
+        case(op, [x, w], None, error="dim 2 of operand 0", hidden=2, tile=2)
+        case(op, [x, w, z(1, 3 * g), None] + [None] * (op == "lstm_steps") +
+             [of("i32", [3])], None, error="length", hidden=3, tile=2)
+        case(op, [z(0, 1, 3 * g), w], [z(0, 1, 1, 3)] + [z(1, 1, 3)] * (
+            outs - 1), hidden=3, tile=2)
 
 
 def sample():

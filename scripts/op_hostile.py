@@ -1561,6 +1561,52 @@ def recurrent():
         case(op, ins(), None, error="dim", hidden=2)
 
 
+def one_step(op, x):
+    """From a state of 0, with x for all gates: y, the last states."""
+    s, g = 1 / (1 + math.exp(-min(x, 700.0))), math.tanh(x)
+    y = {"lstm": s * math.tanh(s * g), "gru": (1 - s) * g, "rnn": g}[op]
+    return [y, y] + ([s * g] if op == "lstm" else [])
+
+
+def recurrent_steps():
+    z = torch.zeros
+    for op, g, states in (("lstm", 4, 2), ("gru", 3, 1), ("rnn", 1, 1)):
+        steps = op + "_steps"
+
+        def ins(t=2, b=1, fill=0.0, lengths=None):
+            x = [z(t, b, g) + fill, z(1, 1, g)]
+            if lengths is not None:
+                x += [None] * (2 + (op == "lstm")) + [lengths]
+            return x
+
+        def want(t, b, v=0.0):
+            return [z(t, 1, b, 1) + v] + [z(1, b, 1) + v] * states
+
+        for bad in (Lit("i64", [-2**63]), Lit("i64", [2**63 - 1]),
+                    Lit("u64", [2**64 - 1]), of("i32", [-1])):
+            case(steps, ins(lengths=bad), None, error="length", hidden=1,
+                 tile=1)
+        case(steps, ins(lengths=Lit("u2", [2])), want(2, 1), hidden=1, tile=1)
+        for dt in ("f64", "f32", "f16", "bf16", "f4e2m1"):
+            end = ENDS[dt][0]
+            y = [lit(dt, [v, 0.0], *at) for v, at in zip(
+                one_step(op, end),
+                [(1, 1, 2, 1), (1, 2, 1), (1, 2, 1)])]
+            case(steps, [Lit(dt, [end] * g + [-0.0] * g, 1, 2, g),
+                         Lit(dt, [0.0] * g, 1, 1, g)], y, hidden=1, tile=1)
+        case(steps, ins(fill=NAN), want(2, 1, NAN), hidden=1, tile=1)
+        case(steps, ins(t=0), want(0, 1), hidden=1, tile=1)
+        case(steps, ins(b=0), want(2, 0), hidden=1, tile=1)
+        case(steps, ins(fill=INF), want(2, 1, 1.0) if op == "rnn"
+             else INF_RNN[op], hidden=1, tile=1)
+        for h in (0, -1, 2**31, 2**62):
+            case(steps, ins(), None, error="hidden", hidden=h, tile=1)
+        for tile in (0, -1, 5000, 2**62):
+            case(steps, ins(), None, error="tile", hidden=1, tile=tile)
+        case(steps, ins(), None, error="direction", hidden=1, tile=1,
+             direction="up")
+
+
 # x = inf with weights of 1 opens every gate: c = 1, 2; the gru keeps h = 0.
 INF_RNN = {
     "lstm": [torch.tensor([math.tanh(1), math.tanh(2)]).reshape(2, 1, 1, 1),
@@ -2033,5 +2079,5 @@ def control():
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
           matmul, conv, pool, packed, grouped, winograd, pack, resize, sample, roi, norm,
           attention, view, index, scatter,
-          quant, recurrent, linalg, fourier, bind, found,
+          quant, recurrent, recurrent_steps, linalg, fourier, bind, found,
           sequence, text, random, refuse, small, control)

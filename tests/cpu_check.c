@@ -149,12 +149,17 @@ static bool guard_holds(const tensor *x)
 /* "a: f32[3]" and "exp %a" as a graph of one node. */
 static hull_status trial_open(trial *t, const char *params, const char *what)
 {
-    char text[1024];
+    char text[1024], names[64] = "%r0";
+    str rest = str_of(what);
+    op_code op = op_find(str_split(rest, ' ', &rest));
     const graph *g;
 
     *t = (trial){0};
-    snprintf(text, sizeof text, "graph @t(%s) {\n  %%r = %s\n  return %%r\n}\n",
-             params, what);
+    for (int32_t i = 1; op != OP_none && i < op_get(op)->n_out; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names),
+                 ", %%r%d", i);
+    snprintf(text, sizeof text, "graph @t(%s) {\n  %s = %s\n  return %s\n}\n",
+             params, names, what, names);
     TRY(ir_parse(&t->m, str_of(text), NULL));
     g = t->m->graphs[0];
     t->n = g->body->first;

@@ -6,49 +6,50 @@
  *   x [t,b,i]  w [d,g*h,i]  r [d,g*h,h]  bias [d,2*g*h] = for w, then for r
  *   h0, c0 [d,b,h]  lengths [b]  ->  y [t,d,b,h]  hn, cn [d,b,h]
  *
+ * The ops *_steps are what is left of them when a product has done the inputs:
+ *
+ *   x w + bias [t,b,d*g*h]  r in panels [d*ceil(h/tile),h,g*tile]  bias [d,g*h]
+ *
+ * where a panel has, for each element of the state, a tile of every gate.
+ *
  * Beyond a sequence's length y is 0 and the states stand still; the reverse
  * direction starts at its last element. The functions of the gates are a table.
  */
 #include "ops/data.h"
+#include "ops/rnn.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-typedef struct cell_kind {
-    op_code op;
-    int64_t gates;
-    uint32_t c0, lengths, peep; /* operand places; 0: has none */
-    uint32_t acts;              /* functions per direction */
-} cell_kind;
-
-#define ACTS_MAX 3
-
-typedef enum act_kind {
-    ACT_SIGMOID, ACT_TANH, ACT_RELU, ACT_AFFINE, ACT_LEAKY, ACT_THRESHOLD,
-    ACT_SCALED_TANH, ACT_HARD_SIGMOID, ACT_ELU, ACT_SOFTSIGN, ACT_SOFTPLUS
-} act_kind;
-
-static const char *const act_names[] = {
+static const char *const act_names[RNN_ACT_KINDS] = {
     "sigmoid", "tanh", "relu", "affine", "leaky_relu", "thresholded_relu",
     "scaled_tanh", "hard_sigmoid", "elu", "softsign", "softplus"};
 
-typedef struct act {
-    act_kind kind;
-    double alpha, beta;
-} act;
-
-static cell_kind kind_of(const node *n)
+rnn_kind rnn_kind_of(const node *n)
 {
-    if (n->op == OP_lstm)
-        return (cell_kind){ OP_lstm, 4, 5, 6, 7, 3 };
-    if (n->op == OP_gru)
-        return (cell_kind){ OP_gru, 3, 0, 5, 0, 2 };
-    return (cell_kind){ OP_rnn, 1, 0, 5, 0, 1 };
+    rnn_kind lstm = { OP_lstm, false, 4, 2, 3, 4, 5, 6, 7, 3 };
+    rnn_kind gru = { OP_gru, false, 3, 2, 3, 4, 0, 5, 0, 2 };
+    rnn_kind rnn = { OP_rnn, false, 1, 2, 3, 4, 0, 5, 0, 1 };
+    bool steps = n->op == OP_lstm_steps || n->op == OP_gru_steps ||
+                 n->op == OP_rnn_steps;
+    rnn_kind k = n->op == OP_lstm || n->op == OP_lstm_steps  ? lstm
+                  : n->op == OP_gru || n->op == OP_gru_steps ? gru
+                                                             : rnn;
+
+    if (!steps)
+        return k;
+    k.steps = true; /* has no w */
+    k.r--;
+    k.bias--;
+    k.h0--;
+    k.c0 -= k.c0 != 0;
+    k.lengths--;
+    k.peep -= k.peep != 0;
+    return k;
 }
 
-/* 1 or 2; 0: no such direction. */
-static int64_t directions(const node *n)
+int64_t rnn_directions(const node *n)
 {
     str d = attr_str(n, "direction");
 
@@ -58,11 +59,11 @@ static int64_t directions(const node *n)
 }
 
 /* The functions of all directions. */
-static hull_status acts_read(act out[2 * ACTS_MAX], const node *n)
+static hull_status acts_read(rnn_act out[RNN_ACTS_MAX], const node *n)
 {
     const attr *alpha = node_attr(n, "alpha"), *beta = node_attr(n, "beta");
-    cell_kind kind = kind_of(n);
-    uint32_t count = (uint32_t)directions(n) * kind.acts;
+    rnn_kind kind = rnn_kind_of(n);
+    uint32_t count = (uint32_t)rnn_directions(n) * kind.acts;
     str rest = attr_str(n, "acts");
     bool given = rest.n > 0;
     char what[128];
@@ -82,7 +83,7 @@ static hull_status acts_read(act out[2 * ACTS_MAX], const node *n)
         out[i].beta = beta->set ? beta->u.floats.p[i] : 0.0;
         for (uint32_t k = 0; !known && k < COUNT_OF(act_names); k++)
             if (str_is(name, act_names[k])) {
-                out[i].kind = (act_kind)k;
+                out[i].kind = (rnn_act_kind)k;
                 known = true;
             }
         if (!known)
@@ -99,15 +100,19 @@ static hull_status attrs_infer(const node *n)
 {
     char what[128];
     int64_t hidden = attr_int(n, "hidden");
-    act acts[2 * ACTS_MAX];
+    rnn_act acts[RNN_ACTS_MAX];
 
     if (hidden < 1 || hidden > INT32_MAX)
         return fail(HULL_ESHAPE, "%s: hidden is %" PRId64 ", want 1 or more",
                     node_what(n, what), hidden);
-    if (directions(n) == 0)
+    if (rnn_directions(n) == 0)
         return fail(HULL_EINVAL,
                     "%s: direction '%.*s', want forward, reverse or both",
                     node_what(n, what), STR_ARG(attr_str(n, "direction")));
+    if (rnn_kind_of(n).steps &&
+        (attr_int(n, "tile") < 1 || attr_int(n, "tile") > 4096))
+        return fail(HULL_EINVAL, "%s: tile is %" PRId64, node_what(n, what),
+                    attr_int(n, "tile"));
     if (!(attr_float(n, "clip") >= 0))
         return fail(HULL_EINVAL, "%s: clip is %g, want 0 or more",
                     node_what(n, what), attr_float(n, "clip"));
@@ -142,9 +147,9 @@ static hull_status operand_infer(graph *g, node *n, uint32_t i,
 
 /* The batch as x has it, or a plain size that a state or the lengths have. */
 static hull_status batch_infer(dim *out, graph *g, node *n, dim of_x,
-                               cell_kind kind)
+                               rnn_kind kind)
 {
-    const uint32_t at[3] = {4, kind.c0, kind.lengths};
+    const uint32_t at[3] = {kind.h0, kind.c0, kind.lengths};
 
     *out = of_x;
     for (uint32_t i = 0; i < 3; i++) {
@@ -159,12 +164,40 @@ static hull_status batch_infer(dim *out, graph *g, node *n, dim of_x,
     return HULL_OK;
 }
 
+/* w, r and the bias, each for all gates of a direction. */
+static hull_status weights_infer(graph *g, node *n, const type *x, dim gh)
+{
+    dim h = attr_int(n, "hidden"), d = rnn_directions(n);
+
+    TRY(operand_infer(g, n, 1, x->dtype, (dim[]){ d, gh, x->dims[2] }, 3));
+    TRY(operand_infer(g, n, 2, x->dtype, (dim[]){ d, gh, h }, 3));
+    return operand_infer(g, n, 3, x->dtype, (dim[]){ d, 2 * gh }, 2);
+}
+
+/* What stands for them in the ops *_steps. */
+static hull_status steps_weights_infer(graph *g, node *n, const type *x,
+                                       rnn_kind kind)
+{
+    int64_t h = attr_int(n, "hidden"), d = rnn_directions(n);
+    int64_t tile = attr_int(n, "tile"), gh = kind.gates * h;
+    char what[128];
+    dim same;
+
+    TRY(data_agree(&same, g, n, "dim 2 of operand 0", x->dims[2], d * gh));
+    if (!node_has(n, 1))
+        return fail(HULL_ESHAPE, "%s: no panels", node_what(n, what));
+    TRY(operand_infer(g, n, kind.r, x->dtype,
+                      (dim[]){ d * ((h + tile - 1) / tile), h,
+                               kind.gates * tile }, 3));
+    return operand_infer(g, n, kind.bias, x->dtype, (dim[]){ d, gh }, 2);
+}
+
 hull_status rnn_infer(graph *g, node *n)
 {
     const type *x;
     char what[128];
-    cell_kind kind = kind_of(n);
-    dim h = attr_int(n, "hidden"), d = directions(n), gh, b;
+    rnn_kind kind = rnn_kind_of(n);
+    dim h = attr_int(n, "hidden"), d = rnn_directions(n), gh, b;
 
     TRY(attrs_infer(n));
     TRY(infer_tensor(&x, g, n, 0));
@@ -174,10 +207,12 @@ hull_status rnn_infer(graph *g, node *n)
                     "3",
                     node_what(n, what), hull_dtype_name(x->dtype), x->rank);
     gh = kind.gates * h;
-    TRY(operand_infer(g, n, 1, x->dtype, (dim[]){ d, gh, x->dims[2] }, 3));
-    TRY(operand_infer(g, n, 2, x->dtype, (dim[]){ d, gh, h }, 3));
-    TRY(operand_infer(g, n, 3, x->dtype, (dim[]){ d, 2 * gh }, 2));
-    TRY(operand_infer(g, n, 4, x->dtype, (dim[]){ d, x->dims[1], h }, 3));
+    if (kind.steps)
+        TRY(steps_weights_infer(g, n, x, kind));
+    else
+        TRY(weights_infer(g, n, x, gh));
+    TRY(operand_infer(g, n, kind.h0, x->dtype,
+                      (dim[]){ d, x->dims[1], h }, 3));
     if (kind.c0 != 0)
         TRY(operand_infer(g, n, kind.c0, x->dtype,
                           (dim[]){ d, x->dims[1], h }, 3));
@@ -192,29 +227,21 @@ hull_status rnn_infer(graph *g, node *n)
 }
 
 typedef struct cell {
-    cell_kind kind;
-    hull_dtype dt;
-    const tensor *x, *w, *r, *bias, *h0, *c0, *lengths, *peep;
-    tensor *out;
-    int64_t t, b, in, h;      /* steps, batches, inputs, hidden */
-    int64_t n_dir;
-    bool reset_after, coupled;
-    double clip;
-    act acts[2 * ACTS_MAX];
+    rnn_run q;
     double *state, *cell;     /* h each */
     double *next;             /* h: the new state */
     double *ax, *ar;          /* gates * h: parts from input and from state */
 } cell;
 
-static double at(const cell *c, const tensor *t, int64_t i)
+static double at(const tensor *t, int64_t i)
 {
-    return load_f64(c->dt, t->data, (uint64_t)i);
+    return load_f64(t->dtype, t->data, (uint64_t)i);
 }
 
 /* Function `which` of direction d. */
 static double apply(const cell *c, int64_t d, uint32_t which, double v)
 {
-    const act *f = &c->acts[(uint32_t)d * c->kind.acts + which];
+    const rnn_act *f = &c->q.acts[(uint32_t)d * c->q.kind.acts + which];
 
     switch (f->kind) {
     case ACT_SIGMOID:
@@ -243,36 +270,65 @@ static double apply(const cell *c, int64_t d, uint32_t which, double v)
     }
 }
 
+/* Element j of row `row` of r, of direction d. */
+static double r_at(const cell *c, int64_t d, int64_t row, int64_t j)
+{
+    int64_t h = c->q.h, gates = c->q.kind.gates, tile = c->q.tile;
+    int64_t gate = row / h, i = row % h;
+    int64_t panel = d * ((h + tile - 1) / tile) + i / tile;
+
+    if (!c->q.kind.steps)
+        return at(c->q.r, (d * gates * h + row) * h + j);
+    return at(c->q.r, ((panel * h + j) * gates + gate) * tile + i % tile);
+}
+
 /* Row `row` of r (of direction d) times vector v of h, plus its bias. */
 static double recur(const cell *c, int64_t d, int64_t row, const double *v)
 {
-    int64_t rows = c->kind.gates * c->h;
+    int64_t rows = c->q.kind.gates * c->q.h;
     double sum = 0.0;
 
-    if (c->bias != NULL)
-        sum = at(c, c->bias, (2 * d + 1) * rows + row);
-    for (int64_t j = 0; j < c->h; j++)
-        sum += v[j] * at(c, c->r, (d * rows + row) * c->h + j);
+    if (c->q.bias != NULL)
+        sum = at(c->q.bias, (c->q.kind.steps ? d : 2 * d + 1) * rows + row);
+    for (int64_t j = 0; j < c->q.h; j++)
+        sum += v[j] * r_at(c, d, row, j);
+    return sum;
+}
+
+/* Row `row` of w (of direction d) times the input of step t, plus its bias. */
+static double from_input(const cell *c, int64_t d, int64_t row, int64_t t,
+                         int64_t b)
+{
+    int64_t rows = c->q.kind.gates * c->q.h, place = t * c->q.b + b;
+    double sum = 0.0;
+
+    if (c->q.kind.steps)
+        return at(c->q.x, (place * c->q.n_dir + d) * rows + row);
+    if (c->q.bias != NULL)
+        sum = at(c->q.bias, 2 * d * rows + row);
+    for (int64_t j = 0; j < c->q.in; j++)
+        sum += at(c->q.x, place * c->q.in + j) *
+               at(c->q.w, (d * rows + row) * c->q.in + j);
     return sum;
 }
 
 static double clipped(const cell *c, int64_t d, uint32_t which, double v)
 {
-    v = v > c->clip ? c->clip : v < -c->clip ? -c->clip : v;
+    v = v > c->q.clip ? c->q.clip : v < -c->q.clip ? -c->q.clip : v;
     return apply(c, d, which, v);
 }
 
 /* What cell state v adds to gate k (i, o, f) through its peephole. */
 static double peep(const cell *c, int64_t d, int64_t k, int64_t j, double v)
 {
-    if (c->peep == NULL)
+    if (c->q.peep == NULL)
         return 0.0;
-    return v * at(c, c->peep, (3 * d + k) * c->h + j);
+    return v * at(c->q.peep, (3 * d + k) * c->q.h + j);
 }
 
 static void lstm_step(cell *c, int64_t d)
 {
-    int64_t h = c->h;
+    int64_t h = c->q.h;
 
     for (int64_t j = 0; j < h; j++) {
         double was = c->cell[j];
@@ -281,7 +337,7 @@ static void lstm_step(cell *c, int64_t d)
         double g = clipped(c, d, 1, c->ax[3 * h + j] + c->ar[3 * h + j]);
         double f = 1.0 - i;
 
-        if (!c->coupled)
+        if (!c->q.coupled)
             f = clipped(c, d, 0, c->ax[2 * h + j] + c->ar[2 * h + j] +
                                    peep(c, d, 2, j, was));
         c->cell[j] = f * was + i * g;
@@ -293,17 +349,17 @@ static void lstm_step(cell *c, int64_t d)
 
 static void gru_step(cell *c, int64_t d)
 {
-    int64_t h = c->h;
+    int64_t h = c->q.h;
 
     /* ar[h..2h) becomes r * state, the input of the third gate. */
     for (int64_t j = 0; j < h; j++) {
         double r = clipped(c, d, 0, c->ax[h + j] + c->ar[h + j]);
 
-        c->ar[h + j] = r * (c->reset_after ? c->ar[2 * h + j] : c->state[j]);
+        c->ar[h + j] = r * (c->q.reset_after ? c->ar[2 * h + j] : c->state[j]);
     }
     for (int64_t j = 0; j < h; j++) {
         double z = clipped(c, d, 0, c->ax[j] + c->ar[j]);
-        double part = c->reset_after ? c->ar[h + j]
+        double part = c->q.reset_after ? c->ar[h + j]
                                      : recur(c, d, 2 * h + j, c->ar + h);
 
         c->next[j] = (1.0 - z) * clipped(c, d, 1, c->ax[2 * h + j] + part) +
@@ -313,72 +369,90 @@ static void gru_step(cell *c, int64_t d)
 
 static void step(cell *c, int64_t d, int64_t t, int64_t b)
 {
-    int64_t rows = c->kind.gates * c->h;
+    int64_t rows = c->q.kind.gates * c->q.h;
 
     for (int64_t k = 0; k < rows; k++) {
-        double sum = 0.0;
-
-        if (c->bias != NULL)
-            sum = at(c, c->bias, 2 * d * rows + k);
-        for (int64_t j = 0; j < c->in; j++)
-            sum += at(c, c->x, (t * c->b + b) * c->in + j) *
-                   at(c, c->w, (d * rows + k) * c->in + j);
-        c->ax[k] = sum;
+        c->ax[k] = from_input(c, d, k, t, b);
         c->ar[k] = recur(c, d, k, c->state);
     }
-    if (c->kind.op == OP_lstm) {
+    if (c->q.kind.op == OP_lstm) {
         lstm_step(c, d);
-    } else if (c->kind.op == OP_gru) {
+    } else if (c->q.kind.op == OP_gru) {
         gru_step(c, d);
     } else {
-        for (int64_t j = 0; j < c->h; j++)
+        for (int64_t j = 0; j < c->q.h; j++)
             c->next[j] = clipped(c, d, 0, c->ax[j] + c->ar[j]);
     }
-    for (int64_t j = 0; j < c->h; j++) {
+    for (int64_t j = 0; j < c->q.h; j++) {
         c->state[j] = c->next[j];
-        store_f64(c->dt, c->out[0].data,
-                  (uint64_t)(((t * c->n_dir + d) * c->b + b) * c->h + j),
+        store_f64(c->q.x->dtype, c->q.out[0].data,
+                  (uint64_t)(((t * c->q.n_dir + d) * c->q.b + b) * c->q.h + j),
                   c->state[j]);
     }
+}
+
+bool rnn_is_reverse(const node *n, int64_t d)
+{
+    return d == 1 || str_is(attr_str(n, "direction"), "reverse");
+}
+
+hull_status rnn_length(int64_t *out, const rnn_run *c, const node *n,
+                       int64_t b)
+{
+    char what[128];
+
+    *out = c->t;
+    if (c->lengths != NULL)
+        *out = load_i64(c->lengths->dtype, c->lengths->data, (uint64_t)b);
+    if (*out < 0 || *out > c->t)
+        return fail(HULL_EINVAL,
+                    "%s: length %" PRId64 " of sequence %" PRId64
+                    ", want 0 to %" PRId64,
+                    node_what(n, what), *out, b, c->t);
+    return HULL_OK;
 }
 
 /* One sequence in one direction. */
 static hull_status sequence(cell *c, const node *n, int64_t d, int64_t b)
 {
-    char what[128];
-    bool reverse = d == 1 || str_is(attr_str(n, "direction"), "reverse");
-    int64_t len = c->t, base = (d * c->b + b) * c->h;
+    bool reverse = rnn_is_reverse(n, d);
+    int64_t len, h = c->q.h, base = (d * c->q.b + b) * h;
 
-    if (c->lengths != NULL)
-        len = load_i64(c->lengths->dtype, c->lengths->data, (uint64_t)b);
-    if (len < 0 || len > c->t)
-        return fail(HULL_EINVAL,
-                    "%s: length %" PRId64 " of sequence %" PRId64
-                    ", want 0 to %" PRId64,
-                    node_what(n, what), len, b, c->t);
-    for (int64_t j = 0; j < c->h; j++) {
-        c->state[j] = c->h0 != NULL ? at(c, c->h0, base + j) : 0.0;
-        c->cell[j] = c->c0 != NULL ? at(c, c->c0, base + j) : 0.0;
+    TRY(rnn_length(&len, &c->q, n, b));
+    for (int64_t j = 0; j < h; j++) {
+        c->state[j] = c->q.h0 != NULL ? at(c->q.h0, base + j) : 0.0;
+        c->cell[j] = c->q.c0 != NULL ? at(c->q.c0, base + j) : 0.0;
     }
     for (int64_t i = 0; i < len; i++)
         step(c, d, reverse ? len - 1 - i : i, b);
-    for (int64_t j = 0; j < c->h; j++) {
-        store_f64(c->dt, c->out[1].data, (uint64_t)(base + j), c->state[j]);
-        if (c->kind.op == OP_lstm)
-            store_f64(c->dt, c->out[2].data, (uint64_t)(base + j),
+    for (int64_t j = 0; j < h; j++) {
+        store_f64(c->q.x->dtype, c->q.out[1].data, (uint64_t)(base + j),
+                  c->state[j]);
+        if (c->q.kind.op == OP_lstm)
+            store_f64(c->q.x->dtype, c->q.out[2].data, (uint64_t)(base + j),
                       c->cell[j]);
     }
     return HULL_OK;
 }
 
-static hull_status check_shapes(const node *n, const cell *c)
+static hull_status check_shapes(const node *n, const rnn_run *c)
 {
     int64_t rows = c->kind.gates * c->h, d = c->n_dir, b = c->b, h = c->h;
+    int64_t panels = d * ((h + c->tile - 1) / c->tile);
 
-    TRY(data_want_shape(n, c->w, (int64_t[]){ d, rows, c->in }, 3));
-    TRY(data_want_shape(n, c->r, (int64_t[]){ d, rows, h }, 3));
+    if (c->kind.steps) {
+        TRY(data_want_shape(n, c->x, (int64_t[]){ c->t, b, d * rows }, 3));
+        TRY(data_want_shape(n, c->r, (int64_t[]){ panels, h,
+                                                  c->kind.gates * c->tile },
+                            3));
+    } else {
+        TRY(data_want_shape(n, c->w, (int64_t[]){ d, rows, c->in }, 3));
+        TRY(data_want_shape(n, c->r, (int64_t[]){ d, rows, h }, 3));
+    }
     if (c->bias != NULL)
-        TRY(data_want_shape(n, c->bias, (int64_t[]){ d, 2 * rows }, 2));
+        TRY(data_want_shape(n, c->bias,
+                            (int64_t[]){ d, c->kind.steps ? rows : 2 * rows },
+                            2));
     if (c->h0 != NULL)
         TRY(data_want_shape(n, c->h0, (int64_t[]){ d, b, h }, 3));
     if (c->c0 != NULL)
@@ -393,43 +467,60 @@ static hull_status check_shapes(const node *n, const cell *c)
     return HULL_OK;
 }
 
+/* Operand i; NULL when there is none, or the kind has no such operand. */
+static const tensor *given(const tensor *in, const node *n, uint32_t i)
+{
+    return i != 0 && node_has(n, i) ? &in[i] : NULL;
+}
+
+hull_status rnn_open(rnn_run *out, const node *n, const tensor *in,
+                     tensor *result)
+{
+    rnn_kind kind = rnn_kind_of(n);
+
+    *out = (rnn_run){ .kind = kind, .x = &in[0], .w = &in[1],
+                      .r = &in[kind.r], .out = result,
+                      .clip = attr_float(n, "clip"), .t = in[0].shape[0],
+                      .b = in[0].shape[1], .in = in[0].shape[2],
+                      .h = attr_int(n, "hidden"), .n_dir = rnn_directions(n),
+                      .tile = kind.steps ? attr_int(n, "tile") : 1 };
+    out->bias = given(in, n, kind.bias);
+    out->h0 = given(in, n, kind.h0);
+    out->c0 = given(in, n, kind.c0);
+    out->lengths = given(in, n, kind.lengths);
+    out->peep = given(in, n, kind.peep);
+    if (kind.op == OP_gru)
+        out->reset_after = attr_bool(n, "reset_after");
+    if (kind.op == OP_lstm)
+        out->coupled = attr_bool(n, "coupled");
+    TRY(acts_read(out->acts, n));
+    return check_shapes(n, out);
+}
+
 hull_status rnn_eval(eval_ctx *cx, const node *n, const tensor *in,
                      tensor *out)
 {
-    cell_kind kind = kind_of(n);
-    cell c = { .kind = kind, .dt = in[0].dtype, .x = &in[0], .w = &in[1],
-               .r = &in[2], .bias = node_has(n, 3) ? &in[3] : NULL,
-               .h0 = node_has(n, 4) ? &in[4] : NULL,
-               .c0 = kind.c0 && node_has(n, kind.c0) ? &in[kind.c0] : NULL,
-               .lengths = node_has(n, kind.lengths) ? &in[kind.lengths] : NULL,
-               .out = out, .clip = attr_float(n, "clip"),
-               .t = in[0].shape[0], .b = in[0].shape[1],
-               .in = in[0].shape[2], .h = attr_int(n, "hidden"),
-               .n_dir = directions(n) };
+    cell c = {0};
+    int64_t h, gates;
     size_t room;
     double *p;
 
-    if (kind.op == OP_gru)
-        c.reset_after = attr_bool(n, "reset_after");
-    if (kind.op == OP_lstm) {
-        c.coupled = attr_bool(n, "coupled");
-        c.peep = node_has(n, kind.peep) ? &in[kind.peep] : NULL;
-    }
-    TRY(acts_read(c.acts, n));
-    TRY(check_shapes(n, &c));
-    room = (size_t)c.h * (size_t)(3 + 2 * kind.gates);
+    TRY(rnn_open(&c.q, n, in, out));
+    h = c.q.h;
+    gates = c.q.kind.gates;
+    room = (size_t)h * (size_t)(3 + 2 * gates);
     p = arena_array(cx->scratch, room, sizeof(double));
     if (p == NULL)
         return fail_oom(room * sizeof(double));
     c.state = p;
-    c.cell = p + c.h;
-    c.next = p + 2 * c.h;
-    c.ax = p + 3 * c.h;
-    c.ar = c.ax + kind.gates * c.h;
+    c.cell = p + h;
+    c.next = p + 2 * h;
+    c.ax = p + 3 * h;
+    c.ar = c.ax + gates * h;
     if (tensor_numel(&out[0]) > 0)
         memset(out[0].data, 0, (size_t)tensor_bytes(&out[0]));
-    for (int64_t d = 0; d < c.n_dir; d++) {
-        for (int64_t b = 0; b < c.b; b++)
+    for (int64_t d = 0; d < c.q.n_dir; d++) {
+        for (int64_t b = 0; b < c.q.b; b++)
             TRY(sequence(&c, n, d, b));
     }
     return HULL_OK;

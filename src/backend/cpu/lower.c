@@ -8,16 +8,8 @@
  * product goes into its epilogue. Packing reads weights alone, so it lands in
  * the prepare program and runs again at every refit.
  */
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/lower.h"
 #include "ops/family.h"
-#include "passes/pass.h"
-
-typedef struct lowering {
-    graph *g;
-    graph_facts f;
-    int64_t tile;
-    bool winograd;
-} lowering;
 
 /* Axis `axis` of w in panels. */
 static val pack(lowering *l, val w, int64_t axis, int64_t groups)
@@ -44,8 +36,7 @@ static bool has_plain_sizes(const type *t)
     return true;
 }
 
-/* A constant of the dtype that kernels take, with plain sizes above 0. */
-static bool is_weight(const lowering *l, val w)
+bool lower_is_weight(const lowering *l, val w)
 {
     const type *t = graph_type(l->g, w);
 
@@ -122,18 +113,44 @@ static bool has_few_rows(const type *x, int64_t most)
 
 #define PLAIN_ROWS 4
 
-static void lower_matmul(lowering *l, node *n)
+/* plain: w is read as [n, k], where it lies. */
+static val product(lowering *l, val x, val w, bool trans, bool plain, val bias,
+                   str label)
 {
     static const int64_t swap[] = {1, 0};
+    int64_t columns = graph_type(l->g, w)->dims[trans ? 0 : 1];
+    node *m = node_new(l->g, OP_gemm);
+
+    node_input(l->g, m, x);
+    node_input(l->g, m, !plain  ? pack_matrix(l, w, trans)
+                        : trans ? w
+                                : op_transpose(l->g, w, swap, 2));
+    if (bias != 0)
+        node_input(l->g, m, bias);
+    node_int(l->g, m, "n", columns);
+    node_int(l->g, m, "tile", plain ? 1 : l->tile);
+    if (m != NULL)
+        m->label = label;
+    return node_add(l->g, m);
+}
+
+val lower_product(lowering *l, val x, val w, bool trans, val bias, str label)
+{
+    bool plain = trans && has_few_rows(graph_type(l->g, x), PLAIN_ROWS);
+
+    return product(l, x, w, trans, plain, bias, label);
+}
+
+static void lower_matmul(lowering *l, node *n)
+{
     const type *x = graph_type(l->g, n->in[0]), *w, *b;
     bool trans = attr_bool(n, "trans_b"), plain;
     val weight = narrow_source(l, n->in[1], &trans);
-    node *m;
 
     w = graph_type(l->g, weight);
     if (attr_bool(n, "trans_a") || w->rank != 2 || x->rank < 1 ||
         x->dtype != HULL_F32 || !value_is_runtime(&l->f, n->in[0]) ||
-        !(is_weight(l, weight) ||
+        !(lower_is_weight(l, weight) ||
           (is_narrow(w->dtype) && !value_is_runtime(&l->f, weight) &&
            has_plain_sizes(w))))
         return;
@@ -143,18 +160,9 @@ static void lower_matmul(lowering *l, node *n)
         if (b->rank != 1 || b->dims[0] != w->dims[trans ? 0 : 1])
             return;
     }
-    m = node_new(l->g, OP_gemm);
-    node_input(l->g, m, n->in[0]);
-    node_input(l->g, m, !plain  ? pack_matrix(l, weight, trans)
-                        : trans ? weight
-                                : op_transpose(l->g, weight, swap, 2));
-    if (n->n_in > 2)
-        node_input(l->g, m, n->in[2]);
-    node_int(l->g, m, "n", w->dims[trans ? 0 : 1]);
-    node_int(l->g, m, "tile", plain ? 1 : l->tile);
-    if (m != NULL)
-        m->label = n->label;
-    graph_replace(l->g, n->out[0], node_add(l->g, m));
+    graph_replace(l->g, n->out[0],
+                  product(l, n->in[0], weight, trans, plain,
+                          n->n_in > 2 ? n->in[2] : 0, n->label));
 }
 
 /* ---- conv ---------------------------------------------------------------- */
@@ -177,7 +185,7 @@ static bool is_lowered_conv(const lowering *l, const node *n, bool *single)
     *single = groups > 1 && groups == w->dims[0] && w->dims[1] == 1;
     return groups >= 1 && w->dims[0] % groups == 0 && x->rank >= 3 &&
            x->rank <= 5 &&
-           x->dtype == HULL_F32 && is_weight(l, n->in[1]) &&
+           x->dtype == HULL_F32 && lower_is_weight(l, n->in[1]) &&
            value_is_runtime(&l->f, n->in[0]) &&
            (x->dims[1] == w->dims[1] * groups);
 }
@@ -324,7 +332,7 @@ static void lower_conv_transpose(lowering *l, node *n)
 
     if (w->rank != 4 || attr_int(n, "groups") != 1 || !all_are(n, "pad", 0) ||
         !all_are(n, "out_pad", 0) || !all_are(n, "dilation", 1) ||
-        !is_weight(l, n->in[1]) || !value_is_runtime(&l->f, n->in[0]) ||
+        !lower_is_weight(l, n->in[1]) || !value_is_runtime(&l->f, n->in[0]) ||
         stride->u.ints.n != 2 || stride->u.ints.p[0] != w->dims[2] ||
         stride->u.ints.p[1] != w->dims[3] || w->dims[0] != x->dims[1])
         return;
@@ -393,6 +401,8 @@ hull_status cpu_lower(device *d, graph *g, const options *o)
             n->in[i] = graph_resolve(g, n->in[i]);
         if (n->op == OP_matmul)
             lower_matmul(&l, n);
+        else if (n->op == OP_lstm || n->op == OP_gru || n->op == OP_rnn)
+            lower_rnn(&l, n);
         else if (n->op == OP_conv)
             lower_conv(&l, n);
         else if (n->op == OP_conv_transpose)

@@ -30,6 +30,23 @@ bool takes_sdpa(const graph *g, const node *n)
            graph_type(g, n->in[3])->dtype == HULL_BOOL;
 }
 
+/* The lengths alone are no floats. */
+static bool takes_steps(const graph *g, const node *n, int64_t tile)
+{
+    return graph_type(g, n->in[0])->dtype == HULL_F32 &&
+           attr_int(n, "tile") == tile;
+}
+
+bool takes_steps_16(const graph *g, const node *n)
+{
+    return takes_steps(g, n, 16);
+}
+
+bool takes_steps_8(const graph *g, const node *n)
+{
+    return takes_steps(g, n, 8);
+}
+
 bool takes_f32(const graph *g, const node *n)
 {
     return cpu_all_dtype(g, n, HULL_F32);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * lower.h - inside the lowering of a block for this CPU: lower.c, lower_rnn.c.
+ */
+#ifndef HULL_CPU_LOWER_H
+#define HULL_CPU_LOWER_H
+
+#include "backend/cpu/cpu.h"
+#include "passes/pass.h"
+
+typedef struct lowering {
+    graph *g;
+    graph_facts f;
+    int64_t tile;   /* columns of a panel */
+    bool winograd;
+} lowering;
+
+/* A constant of the dtype that kernels take, with plain sizes above 0. */
+bool lower_is_weight(const lowering *l, val w);
+/* x w + bias by a gemm; w [k, n], or [n, k] when trans, is a weight. bias may
+ * be 0. */
+val lower_product(lowering *l, val x, val w, bool trans, val bias, str label);
+
+/* lstm, gru and rnn: one product for all inputs, then steps. lower_rnn.c */
+void lower_rnn(lowering *l, node *n);
+
+#endif

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * rnn_avx2.c - rnn_vec.h at this level.
+ */
+#include "backend/cpu/rnn_vec.h"
