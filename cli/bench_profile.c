@@ -120,6 +120,23 @@ static double flops_conv_nhwc(const node *n, const tensor *in,
            last_dim(&in[0]) / (double)node_attr(n, "groups")->u.i;
 }
 
+/* Panels [.., steps, tile, group] of the whole depth. */
+static double flops_gemm_int(const node *n, const tensor *in,
+                             const tensor *out)
+{
+    (void)n;
+    return in[1].rank == 4
+               ? 2 * numel(out) * (double)in[1].shape[1] * last_dim(&in[1])
+               : 0;
+}
+
+static double flops_matmul_int(const node *n, const tensor *in,
+                               const tensor *out)
+{
+    (void)n;
+    return 2 * numel(out) * last_dim(&in[0]);
+}
+
 /* Those of the transformed tiles, which may hang over the result; an m x m one
  * has (m + 2) x (m + 2) products where the plain sum has 9 m m. */
 static double flops_winograd(const node *n, const tensor *in,
@@ -160,6 +177,8 @@ static const struct {
 } flops_of[] = {
     { OP_matmul, flops_matmul },
     { OP_gemm, flops_gemm },
+    { OP_gemm_int, flops_gemm_int },
+    { OP_matmul_int, flops_matmul_int },
     { OP_conv, flops_conv },
     { OP_conv_transpose, flops_conv_transpose },
     { OP_conv_nhwc, flops_conv_nhwc },

@@ -146,7 +146,7 @@ def case(op, ins, want, weights=(), error=None, **attrs):
     want = want if isinstance(want, (list, tuple)) else [want]
     params, rows, body, args = [], [], [], []
     for i, t in enumerate(ins):
-        name = "abcdefgh"[i]
+        name = "abcdefghijklm"[i]
         if t is None:
             args.append("_")
             continue

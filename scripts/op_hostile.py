@@ -2076,8 +2076,140 @@ def control():
          value=Raw("f32[2] [0,0]"), what="two")
 
 
+def groups(w, tile, group):
+    """[k, n] as [ceil(n / tile), ceil(k / group), tile, group]."""
+    k, n = w.shape
+    full = np.zeros((-(-k // group) * group, -(-n // tile) * tile), w.dtype)
+    full[:k, :n] = w
+    return full.reshape(full.shape[0] // group, group, -1, tile).transpose(
+        2, 0, 3, 1).copy()
+
+
+def quantised(v, scale, zero, dt):
+    """As the op quantize does, in f32."""
+    with np.errstate(all="ignore"):
+        r = np.rint(v / np.float32(scale)) + np.float64(zero)
+    return np.where(np.isnan(r), 0, np.clip(r, low(dt), high(dt)))
+
+
+def int_result(s, to, scale=None, bias=None, mid=None, bias2=None,
+               residual=None, factor=None, act="none", out=None):
+    """What becomes of the sums s; mid and out: dtype, scale, zero."""
+    if scale is None:
+        return Lit("i32", s.astype(np.int32).ravel().tolist(), *s.shape)
+    v = s.astype(np.int32).astype(np.float32) * np.float32(scale)
+    v = v if bias is None else v + bias
+    if mid:
+        v = (quantised(v, mid[1], mid[2], mid[0]) - mid[2]).astype(
+            np.float32) * np.float32(mid[1])
+    v = v if bias2 is None else v + bias2
+    v = v if residual is None else v + residual
+    v = v if factor is None else v * np.float32(factor)
+    v = np.maximum(v, 0) if act == "relu" else v
+    v = v if out is None else quantised(v, out[1], out[2], out[0])
+    return Lit(to, v.ravel().tolist(), *v.shape)
+
+
+def packed_int():
+    """Products of bytes; the sums are exact."""
+    def byte(dt, *shape):
+        ends_too = np.array(extremes(dt))
+        v = draw.integers(low(dt), high(dt) + 1, shape)
+        return np.where(draw.random(shape) < 0.3,
+                        draw.choice(ends_too, shape), v)
+
+    def of_bytes(dt, v):
+        return Lit(dt, np.asarray(v).ravel().tolist(), *np.shape(v)) \
+            if np.ndim(v) else Lit(dt, [int(v)], 1)
+
+    def number(*shape):
+        return (draw.integers(-64, 65, shape) / 32).astype(np.float32)
+
+    def f32(v):
+        return of("f32", np.asarray(v).ravel().tolist(), *np.shape(v))
+
+    draw = np.random.default_rng(7)
+    exact.update(("gemm_int", "matmul_int"))
+    for xd in ("u8", "i8"):
+        for wd in ("u8", "i8"):
+            x, w = byte(xd, 3, 7), byte(wd, 7, 5)
+            zx, zw = byte(xd), byte(wd, 5)
+            s, sz = x @ w, (x - zx) @ (w - zw)
+            p = of_bytes(wd, groups(w, 4, 2))
+            case("gemm_int", [of_bytes(xd, x), p], int_result(s, "i32"), n=5,
+                 tile=4, group=2, to=Raw("i32"))
+            more = [of_bytes(xd, zx), of_bytes(wd, zw)]
+            case("gemm_int", [of_bytes(xd, x), p] + more,
+                 int_result(sz, "i32"), n=5, tile=4, group=2, to=Raw("i32"))
+            scale, bias, bias2 = number(5) / 64, number(5), number(5)
+            residual = number(3, 5)
+            mid, out = (xd, 0.25, zx), (wd, 0.0625, int(zw[0]))
+            for to, last in (("f32", None), (wd, out)):
+                for act in ("none", "relu"):
+                    tail = [f32([out[1]]), of_bytes(wd, out[2])] if last \
+                        else []
+                    case("gemm_int", [of_bytes(xd, x), p] + more + [
+                        f32(scale), f32(bias), f32([mid[1]]),
+                        of_bytes(xd, mid[2]), f32(bias2), f32(residual),
+                        f32([0.5])] + tail,
+                         int_result(sz, to, scale, bias, mid, bias2, residual,
+                                    0.5, act, last), n=5, tile=4, group=2,
+                         to=Raw(to), mid=Raw(xd), act=act)
+            a, b = byte(xd, 2, 3, 6), byte(wd, 6, 4)
+            s = (a - zx) @ (b - zw[0])
+            for trans in (False, True):
+                case("matmul_int", [
+                    of_bytes(xd, a), of_bytes(wd, b.T if trans else b),
+                    of_bytes(xd, zx), of_bytes(wd, zw[0]), f32([0.125]),
+                    None, None, None, None, None, None, f32([2.0])],
+                     int_result(s, "u8", 0.125, out=("u8", 2.0, 0)),
+                     trans_b=trans, to=Raw("u8"))
+            x, w = byte(xd, 1, 4, 3, 2), byte(wd, 3, 2, 2, 2)
+            y = F.conv2d(torch.tensor(x - zx).permute(0, 3, 1, 2).double(),
+                         torch.tensor(w - zw[0]).double(), stride=[2, 1],
+                         padding=1).permute(0, 2, 3, 1).numpy()
+            case("gemm_int", [
+                of_bytes(xd, x), of_bytes(wd, groups(
+                    w.transpose(2, 3, 1, 0).reshape(8, 3), 2, 4)),
+                of_bytes(xd, zx), of_bytes(wd, zw[0])], int_result(y, "i32"),
+                 n=3, tile=2, group=4, kernel=[2, 2], stride=[2, 1],
+                 pad=[1, 1, 1, 1], dilation=[1, 1], to=Raw("i32"))
+    v = [NAN, INF, -INF, 3e38, 1e-45, -0.0]
+    k = len(v)
+    case("gemm_int", [of_bytes("u8", np.full((1, 1), 255)), of_bytes(
+        "i8", groups(np.ones((1, k), int), 8, 1)), None, None, f32([1.0]),
+        f32(v)], of("f32", [NAN, INF, -INF, 3e38, 255.0, 255.0], 1, k), n=k,
+        tile=8, group=1, to=Raw("f32"))
+    case("gemm_int", [of_bytes("u8", np.full((1, 1), 255)), of_bytes(
+        "i8", groups(np.ones((1, k), int), 8, 1)), None, None, f32([1.0]),
+        f32(v), None, None, None, None, None, f32([2.0])],
+        Lit("u8", [0, 255, 0, 255, 128, 128], 1, k), n=k, tile=8, group=1,
+        to=Raw("u8"))
+    wide = groups(np.full((4, 1), -128), 1, 4)
+    case("gemm_int", [Lit("u8", [], 0, 4), of_bytes("i8", wide)],
+         Lit("i32", [], 0, 1), n=1, tile=1, group=4, to=Raw("i32"))
+    case("matmul_int", [Lit("u8", [], 2, 0), Lit("i8", [], 0, 3)],
+         Lit("i32", [0] * 6, 2, 3), to=Raw("i32"))
+    x, p = of_bytes("u8", byte("u8", 2, 3)), of_bytes(
+        "i8", groups(byte("i8", 3, 5), 4, 2))
+    good = {"n": 5, "tile": 4, "group": 2, "to": Raw("i32")}
+    for bad in ({"n": 0}, {"tile": 0}, {"group": 0}, {"n": 2**62}):
+        case("gemm_int", [x, p], None, error="group", **{**good, **bad})
+    case("gemm_int", [x, p], None, error="panels", **{**good, "n": 9})
+    case("gemm_int", [x, p], None, error="act", **good, act="no")
+    case("gemm_int", [x, p], None, error="scale", **{**good,
+                                                     "to": Raw("f32")})
+    case("gemm_int", [x, p], None, error="scales", **good, mid=Raw("u8"))
+    case("gemm_int", [of("f32", [1.0], 1, 1), p], None, error="u8 or i8", **good)
+    case("matmul_int", [x, of_bytes("i8", byte("i8", 4, 2))], None,
+         error="inner", to=Raw("i32"))
+    case("matmul_int", [x, of_bytes("i8", byte("i8", 3))], None, error="ranks",
+         to=Raw("i32"))
+
+
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
-          matmul, conv, pool, packed, grouped, winograd, pack, resize, sample, roi, norm,
+          matmul, conv, pool, packed, packed_int, grouped, winograd, pack,
+          resize, sample, roi, norm,
           attention, view, index, scatter,
           quant, recurrent, recurrent_steps, linalg, fourier, bind, found,
           sequence, text, random, refuse, small, control)

@@ -19,7 +19,7 @@
 
 #define CASE_HOSTILE 1u /* NaN, infinities, zeros */
 #define CASE_HUGE 2u    /* all exponents */
-#define MAX_TENSORS 8
+#define MAX_TENSORS 16
 #define GUARD 64 /* bytes behind a result that nobody may touch */
 
 typedef struct cpu_case {
@@ -82,12 +82,21 @@ static int64_t int_value(bool hostile)
     return (int64_t)(draw() % 9) - 4;
 }
 
-/* Parameters named i are indices: -2 .. 1. */
+static int64_t byte_value(bool hostile)
+{
+    static const int64_t ends[] = {0, 1, 127, 128, 255};
+
+    return hostile && draw() % 2 ? ends[draw() % COUNT_OF(ends)]
+                                 : (int64_t)(draw() % 256);
+}
+
+/* Parameters named i are indices: -2 .. 1. Those from v on are positive. */
 static void fill(tensor *t, str name, bool hostile, unsigned kinds)
 {
     int64_t n = tensor_numel(t);
     bool index = str_is(name, "i") || str_is(name, "%i");
-    bool positive = str_is(name, "v") || str_is(name, "%v");
+    bool positive = str_starts(name, "v") || str_starts(name, "%v");
+    bool byte = t->dtype == HULL_U8 || t->dtype == HULL_I8;
 
     for (int64_t i = 0; i < n; i++) {
         if (dtype_is_float(t->dtype)) {
@@ -98,6 +107,7 @@ static void fill(tensor *t, str name, bool hostile, unsigned kinds)
         } else {
             store_i64(t->dtype, t->data, (uint64_t)i,
                       index ? (int64_t)(draw() % 4) - 2
+                      : byte ? byte_value(hostile)
                       : t->dtype == HULL_BOOL ? draw() % 2
                                               : int_value(hostile));
         }
@@ -149,7 +159,7 @@ static bool guard_holds(const tensor *x)
 /* "a: f32[3]" and "exp %a" as a graph of one node. */
 static hull_status trial_open(trial *t, const char *params, const char *what)
 {
-    char text[1024], names[64] = "%r0";
+    char text[2048], names[64] = "%r0";
     str rest = str_of(what);
     op_code op = op_find(str_split(rest, ' ', &rest));
     const graph *g;
@@ -298,10 +308,10 @@ static void put_shape(char *out, size_t size, const char *s, const char *by)
     out[n] = '\0';
 }
 
-static void check_case(const cpu_case *c, const char *by, cpu_level level,
+static void check_case(const cpu_case *c, const char *by, const cpu_features *has,
                        unsigned *reached, pool *p)
 {
-    char params[256], what[256];
+    char params[768], what[768];
     cpu_case one = *c;
     trial t;
 
@@ -313,7 +323,7 @@ static void check_case(const cpu_case *c, const char *by, cpu_level level,
     for (size_t i = 0; t.n != NULL && i < cpu_n_kernels; i++) {
         const cpu_kernel *k = &cpu_kernels[i];
 
-        if (k->op != t.n->op || k->level > level ||
+        if (k->op != t.n->op || !cpu_runs(has, k->level) ||
             !k->takes(t.m->graphs[0], t.n))
             continue;
         reached[i]++;
@@ -332,7 +342,7 @@ static double seconds(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-static void bench_case(const cpu_case *b, cpu_level level, pool *p)
+static void bench_case(const cpu_case *b, const cpu_features *has, pool *p)
 {
     trial t;
 
@@ -346,7 +356,7 @@ static void bench_case(const cpu_case *b, cpu_level level, pool *p)
         const cpu_kernel *k = &cpu_kernels[i];
         double best = INFINITY, total = 0, moved = 0;
 
-        if (k->op != t.n->op || k->level > level ||
+        if (k->op != t.n->op || !cpu_runs(has, k->level) ||
             !k->takes(t.m->graphs[0], t.n))
             continue;
         for (int n = 0; n < 200 && (n < 3 || total < 0.2); n++) {
@@ -371,7 +381,7 @@ static void bench_case(const cpu_case *b, cpu_level level, pool *p)
 /* ---- the file ------------------------------------------------------------ */
 
 typedef struct checking {
-    cpu_level level;
+    const cpu_features *has;
     pool *p;
     unsigned *reached;
     bool bench;
@@ -399,7 +409,7 @@ static hull_status do_line(const checking *k, str line)
 {
     str rest, head = str_split(line, '|', &rest);
     str params = str_trim(str_split(rest, '|', &rest));
-    char p[256], w[256];
+    char p[768], w[768];
     cpu_case c = {.params = p, .what = w};
     const char *const *s;
     bool bench;
@@ -412,10 +422,10 @@ static hull_status do_line(const checking *k, str line)
     if (bench != k->bench)
         return HULL_OK;
     if (bench)
-        bench_case(&c, k->level, k->p);
+        bench_case(&c, k->has, k->p);
     s = c.sizes;
     while (!bench) {
-        check_case(&c, s != NULL ? *s : "", k->level, k->reached, k->p);
+        check_case(&c, s != NULL ? *s : "", k->has, k->reached, k->p);
         if (s == NULL || *++s == NULL)
             break;
     }
@@ -439,7 +449,7 @@ static hull_status do_file(const checking *k, const char *path)
 static void count_rows(const checking *k)
 {
     for (size_t i = 0; i < cpu_n_kernels; i++)
-        if (cpu_kernels[i].level <= k->level && k->reached[i] == 0)
+        if (cpu_runs(k->has, cpu_kernels[i].level) && k->reached[i] == 0)
             complain(cpu_kernels[i].k.name, "-", "-", "no case reaches it");
     printf("%u passed, %u failed, 0 skipped\n",
            n_checked > n_failed ? n_checked - n_failed : 0, n_failed);
@@ -457,7 +467,7 @@ int main(int argc, char **argv)
         st = cpu_features_get(&has);
     if (st == HULL_OK)
         st = pool_new(&k.p, threads);
-    k.level = has.level;
+    k.has = &has;
     if (st == HULL_OK && k.reached != NULL)
         st = do_file(&k, argv[1]);
     if (st != HULL_OK)

@@ -72,6 +72,8 @@ hull_status slice_side(side *src, int64_t *shape, eval_ctx *cx, const node *n,
 hull_status pad_sizes(eval_ctx *cx, const node *n, const tensor *in,
                       const tensor *out, int64_t *begin) MUST_CHECK;
 void pad_put(const node *n, tensor *out, int64_t i);
+/* Half to even, whatever the rounding mode of the thread is. quant.c */
+double data_round_even(double v);
 bool node_has(const node *n, uint32_t i); /* operand i is present */
 
 #endif

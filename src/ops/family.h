@@ -75,6 +75,14 @@ typedef enum packed_act {
     PACKED_SIGMOID, PACKED_TANH, PACKED_HARD_SWISH, PACKED_CLAMP, PACKED_ACTS
 } packed_act;
 packed_act packed_act_of(const node *n); /* PACKED_ACTS: no such act */
+double packed_act_apply(packed_act act, const node *n, double x);
+
+/* Operands of the ops of packed_int.c. */
+enum packed_int_operand {
+    INT_X, INT_W, INT_X_ZERO, INT_W_ZERO, INT_SCALE, INT_BIAS, INT_MID_SCALE,
+    INT_MID_ZERO, INT_BIAS2, INT_RESIDUAL, INT_FACTOR, INT_OUT_SCALE,
+    INT_OUT_ZERO, INT_OPERANDS
+};
 
 /* Rows of sdpa whose scores are all -inf, or NaN: attention.c. */
 typedef enum attention_rows {

@@ -16,7 +16,9 @@ typedef struct transposed {
 
 static transposed flags_of(const node *n, uint32_t rank_a, uint32_t rank_b)
 {
-    return (transposed){rank_a >= 2 && attr_bool(n, "trans_a"),
+    return (transposed){rank_a >= 2 &&
+                            attr_index(n->op, str_of("trans_a")) >= 0 &&
+                            attr_bool(n, "trans_a"),
                         rank_b >= 2 && attr_bool(n, "trans_b")};
 }
 

@@ -43,7 +43,7 @@ packed_act packed_act_of(const node *n)
     return (packed_act)i;
 }
 
-static double apply(packed_act act, const node *n, double x)
+double packed_act_apply(packed_act act, const node *n, double x)
 {
     switch (act) {
     case PACKED_RELU:
@@ -318,7 +318,7 @@ static void finish(const node *n, const tensor *in, tensor *out, int64_t at,
     if (tensor_given(in, n, 3))
         v += load_at(&in[3], at);
     store_f64(out->dtype, out->data, (uint64_t)at,
-              apply(packed_act_of(n), n, v));
+              packed_act_apply(packed_act_of(n), n, v));
 }
 
 /* Element [k, column] of panels whose depth is `depth`. */

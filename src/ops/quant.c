@@ -119,8 +119,7 @@ static void put(tensor *out, int64_t i, double v)
                   (int64_t)(v < -limit ? -limit : v));
 }
 
-/* Round half to even whatever the rounding mode of the thread is. */
-static double round_even(double v)
+double data_round_even(double v)
 {
     double f = floor(v), d = v - f;
 
@@ -176,7 +175,7 @@ hull_status quant_eval(eval_ctx *cx, const node *n, const tensor *in,
         }
         v = narrow(v / s, wide);
         if (narrow_max(out->dtype) == 0.0)
-            v = round_even(v);
+            v = data_round_even(v);
         put(out, i, z != 0.0 ? v + z : v); /* -0 stays */
     }
     return HULL_OK;

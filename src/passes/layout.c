@@ -317,6 +317,25 @@ static bool sink_reshape(sinker *s, const node *n)
     return true;
 }
 
+/* A tensor that is quantised as a whole has no axes. */
+static bool sink_quant(sinker *s, const node *n)
+{
+    moved m;
+    val in[3] = {0};
+
+    if (!moved_from(s->g, n->in[0], &m))
+        return false;
+    for (uint32_t i = 1; i < n->n_in; i++) {
+        const type *t = graph_type(s->g, n->in[i]);
+
+        if (n->in[i] != 0 && (t->rank > 1 || (t->rank == 1 && t->dims[0] != 1)))
+            return false;
+        in[i] = n->in[i];
+    }
+    in[0] = m.src;
+    return replace_moved(s, n, node_add(s->g, again(s, n, in)), &m);
+}
+
 static bool sink(sinker *s, const node *n)
 {
     switch (n->op) {
@@ -333,6 +352,8 @@ static bool sink(sinker *s, const node *n)
     case OP_slice: return sink_slice(s, n);
     case OP_pad: return sink_pad(s, n);
     case OP_reshape: return sink_reshape(s, n);
+    case OP_quantize:
+    case OP_dequantize: return sink_quant(s, n);
     default:
         return (op_get(n->op)->traits & OP_POINTWISE) != 0 &&
                sink_pointwise(s, n);

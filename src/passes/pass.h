@@ -93,6 +93,12 @@ bool cut_of_operand(const graph *g, const node *n, const axis_cut *c,
 
 /* ---- for a backend's lowering: ops of ops/packed.c ----------------------- */
 
+/* Products of quantised values become gemm_int, with constant weights in panels
+ * of `tile` columns and groups of `group` along the depth, or matmul_int
+ * (int_products.c). */
+hull_status int_products(graph *g, int64_t tile, int64_t group) MUST_CHECK;
+/* Their scales, biases, activations and quantisers (int_epilogue.c). */
+hull_status int_epilogues(graph *g) MUST_CHECK;
 /* Transposes sink towards the results and cancel (layout.c). */
 hull_status layout_sink(graph *g) MUST_CHECK;
 /* Biases, residuals and activations go into lowered products. */

@@ -64,12 +64,11 @@ static const char *cpu_why_not(const device *d, const graph *g, const node *n)
 static const host_kernel *cpu_kernel_of(const device *d, const graph *g,
                                         const node *n)
 {
-    cpu_level level = cpu_of(d)->has.level;
-
     for (size_t i = 0; i < cpu_n_kernels; i++) {
         const cpu_kernel *k = &cpu_kernels[i];
 
-        if (k->op == n->op && k->level <= level && k->takes(g, n))
+        if (k->op == n->op && cpu_runs(&cpu_of(d)->has, k->level) &&
+            k->takes(g, n))
             return &k->k;
     }
     return NULL;

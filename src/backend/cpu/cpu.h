@@ -20,7 +20,10 @@ typedef enum cpu_level {
     CPU_ANY,     /* portable C */
     CPU_AVX2,    /* AVX2, FMA, F16C */
     CPU_AVX512,  /* F, BW, DQ, VL */
-    CPU_LEVELS
+    CPU_LEVELS,
+    /* what some CPUs of the last level have besides; for kernels.def alone */
+    CPU_VNNI = CPU_LEVELS,
+    CPU_BF16
 } cpu_level;
 
 typedef struct cpu_features {
@@ -33,6 +36,8 @@ typedef struct cpu_features {
  * another word). isa.c */
 hull_status cpu_features_get(cpu_features *out) MUST_CHECK;
 const char *cpu_level_name(cpu_level l);
+/* May this CPU enter kernels of level l? */
+bool cpu_runs(const cpu_features *f, cpu_level l);
 
 typedef struct cpu_device {
     device d;

@@ -19,6 +19,11 @@ const char *cpu_level_name(cpu_level l)
     return l < CPU_LEVELS ? names[l] : "?";
 }
 
+bool cpu_runs(const cpu_features *f, cpu_level l)
+{
+    return l == CPU_VNNI ? f->vnni : l == CPU_BF16 ? f->bf16 : l <= f->level;
+}
+
 #if defined(__x86_64__)
 /* Not every compiler's cpu_supports knows f16c and AVX512_BF16. */
 static bool has_f16c(void)

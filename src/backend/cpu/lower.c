@@ -392,6 +392,7 @@ hull_status cpu_lower(device *d, graph *g, const options *o)
                   .winograd = option_on(o, OPT_winograd)};
     node *next;
 
+    TRY(int_products(g, c->has.vnni ? 32 : 16, c->has.vnni ? 4 : 2));
     TRY(graph_facts_get(&l.f, g));
     for (node *n = graph_first(g); n != NULL; n = next) {
         next = graph_next(g, n);
@@ -416,5 +417,6 @@ hull_status cpu_lower(device *d, graph *g, const options *o)
     graph_settle(g);
     graph_remove_dead(g);
     TRY(layout_sink(g));
+    TRY(int_epilogues(g));
     return fuse_epilogue(g);
 }

@@ -159,3 +159,45 @@ bool takes_raw_16(const graph *g, const node *n)
 {
     return takes_rows(g, n, 16);
 }
+
+static bool is_byte(const graph *g, val v)
+{
+    hull_dtype dt = graph_type(g, v)->dtype;
+
+    return dt == HULL_U8 || dt == HULL_I8;
+}
+
+static bool is_f32(const graph *g, val v)
+{
+    return graph_type(g, v)->dtype == HULL_F32;
+}
+
+/* The shape rule leaves no other types. */
+bool takes_int(const graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return true;
+}
+
+bool takes_int_vnni(const graph *g, const node *n)
+{
+    (void)g;
+    return attr_int(n, "tile") == 32 && attr_int(n, "group") == 4;
+}
+
+bool takes_int_avx2(const graph *g, const node *n)
+{
+    (void)g;
+    return attr_int(n, "tile") == 16 && attr_int(n, "group") == 2;
+}
+
+bool takes_quantize(const graph *g, const node *n)
+{
+    return is_f32(g, n->in[0]) && is_f32(g, n->in[1]) && is_byte(g, n->out[0]);
+}
+
+bool takes_dequantize(const graph *g, const node *n)
+{
+    return is_byte(g, n->in[0]) && is_f32(g, n->in[1]);
+}

@@ -110,6 +110,7 @@ VEC_INLINE vec vec_split(vec x, vec *k)
     return _mm512_castsi512_ps(_mm512_sub_epi32(i, _mm512_slli_epi32(e, 23)));
 }
 VEC_INLINE int vec_any(vec_mask m) { return m != 0; }
+VEC_INLINE int vec_all(vec_mask m) { return m == 0xffff; }
 VEC_INLINE float vec_sum(vec a) { return _mm512_reduce_add_ps(a); }
 VEC_INLINE float vec_top(vec a) { return _mm512_reduce_max_ps(a); }
 
@@ -204,6 +205,7 @@ VEC_INLINE vec vec_split(vec x, vec *k)
     return _mm256_castsi256_ps(_mm256_sub_epi32(i, _mm256_slli_epi32(e, 23)));
 }
 VEC_INLINE int vec_any(vec_mask m) { return _mm256_movemask_ps(m) != 0; }
+VEC_INLINE int vec_all(vec_mask m) { return _mm256_movemask_ps(m) == 0xff; }
 VEC_INLINE float vec_sum(vec a)
 {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a),

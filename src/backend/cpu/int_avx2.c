@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * int_avx2.c - int_vec.h.
+ */
+#include "backend/cpu/int_vec.h"
