@@ -312,7 +312,8 @@ static hull_status make_clusters(partitioner *pt)
     return HULL_OK;
 }
 
-/* Moves blocks below min_block to ref; true when something moved. */
+/* Moves blocks below min_block to ref; true when something moved. On host
+ * memory a block has no copies to make up for. */
 static bool drop_small(partitioner *pt)
 {
     int64_t min = option_int(pt->ds->options, OPT_min_block);
@@ -321,7 +322,7 @@ static bool drop_small(partitioner *pt)
     for (uint32_t i = 0; i < pt->n; i++) {
         assignment *a = &pt->nodes[i];
 
-        if (a->device + 1 == pt->ds->n ||
+        if (pt->ds->d[a->device]->be->reads_host ||
             pt->clusters[a->block].n_nodes >= min)
             continue;
         a->device = pt->ds->n - 1;

@@ -15,6 +15,7 @@
 typedef struct fuser {
     graph *g;
     graph_facts f;
+    const region *in; /* of the node at hand: products stay in theirs */
 } fuser;
 
 static bool is_product(const node *n)
@@ -39,7 +40,7 @@ static const node *product_of(const fuser *f, val v)
 {
     const node *p = v != 0 ? graph_def(f->g, v) : NULL;
 
-    return is_product(p) && p->number == 1 ? p : NULL;
+    return is_product(p) && p->number == 1 && p->parent == f->in ? p : NULL;
 }
 
 /* p with another bias and residual. */
@@ -129,7 +130,7 @@ static void fuse_gate(fuser *f, const node *n)
         const char *act = NULL;
 
         if (gate == NULL || !is_product(p) || has_act(p) || p->number != 2 ||
-            gate->n_in != 1 ||
+            p->parent != f->in || gate->n_in != 1 ||
             graph_resolve(f->g, gate->in[0]) != graph_resolve(f->g, p->out[0]))
             continue;
         if (gate->op == OP_sigmoid)
@@ -187,11 +188,12 @@ hull_status fuse_epilogue(graph *g)
     node *next;
 
     TRY(graph_facts_get(&f.f, g));
-    for (node *n = g->body->first; n != NULL; n = n->next)
+    for (node *n = graph_first(g); n != NULL; n = graph_next(g, n))
         if (is_product(n)) /* number: readers, as far as it matters */
             n->number = f.f.uses[n->out[0]];
-    for (node *n = g->body->first; n != NULL; n = next) {
-        next = n->next;
+    for (node *n = graph_first(g); n != NULL; n = next) {
+        next = graph_next(g, n);
+        f.in = n->parent;
         g->insert_before = n;
         g->insert_in = n->parent;
         for (uint32_t i = 0; i < n->n_in; i++)
@@ -200,6 +202,7 @@ hull_status fuse_epilogue(graph *g)
         TRY(ir_status(g->m));
     }
     g->insert_before = NULL;
+    g->insert_in = NULL;
     graph_settle(g);
     graph_remove_dead(g);
     return ir_status(g->m);

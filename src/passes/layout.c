@@ -15,6 +15,7 @@
 typedef struct sinker {
     graph *g;
     graph_facts f;
+    const region *in; /* of the node at hand: no transpose sinks into a body */
 } sinker;
 
 /* v = transpose(src, perm). */
@@ -24,12 +25,13 @@ typedef struct moved {
     uint32_t rank;
 } moved;
 
-static bool moved_from(const graph *g, val v, moved *out)
+static bool moved_from(const sinker *s, val v, moved *out)
 {
+    const graph *g = s->g;
     const node *def = v != 0 ? graph_def(g, v) : NULL;
     const attr *a;
 
-    if (def == NULL || def->op != OP_transpose)
+    if (def == NULL || def->op != OP_transpose || def->parent != s->in)
         return false;
     a = node_attr(def, "perm");
     *out = (moved){.src = graph_resolve(g, def->in[0]), .rank = a->u.ints.n};
@@ -84,13 +86,13 @@ static bool sink_transpose(sinker *s, const node *n)
     moved inner, outer;
     int64_t both[HULL_MAX_RANK];
 
-    if (!moved_from(s->g, n->out[0], &outer))
+    if (!moved_from(s, n->out[0], &outer))
         return false;
     if (is_identity(outer.perm, outer.rank)) {
         graph_replace(s->g, n->out[0], n->in[0]);
         return true;
     }
-    if (!moved_from(s->g, n->in[0], &inner))
+    if (!moved_from(s, n->in[0], &inner))
         return false;
     for (uint32_t i = 0; i < outer.rank; i++)
         both[i] = inner.perm[outer.perm[i]];
@@ -111,7 +113,7 @@ static val before(sinker *s, val v, const moved *m)
     moved own;
     bool small = true;
 
-    if (moved_from(s->g, v, &own) && same_perm(&own, m))
+    if (moved_from(s, v, &own) && same_perm(&own, m))
         return own.src;
     for (uint32_t i = 0; i < t->rank; i++)
         small = small && dim_is_int(s->g->m, t->dims[i], &one) && one == 1;
@@ -136,7 +138,7 @@ static bool any_moved(sinker *s, const node *n, moved *out)
     uint32_t rank = graph_type(s->g, n->out[0])->rank;
 
     for (uint32_t i = 0; i < n->n_in; i++)
-        if (moved_from(s->g, n->in[i], out) && out->rank == rank)
+        if (moved_from(s, n->in[i], out) && out->rank == rank)
             return true;
     return false;
 }
@@ -162,7 +164,7 @@ static bool sink_pool(sinker *s, const node *n)
     node *p;
     uint32_t last;
 
-    if (!moved_from(s->g, n->in[0], &m) || m.perm[0] != 0)
+    if (!moved_from(s, n->in[0], &m) || m.perm[0] != 0)
         return false;
     last = m.rank - 1;
     for (uint32_t i = 1; i < m.rank; i++) /* channels last to channels first */
@@ -186,10 +188,10 @@ static bool sink_concat(sinker *s, const node *n)
     int64_t axis = attr_int(n, "axis");
     node *c;
 
-    if (in == NULL || !moved_from(s->g, n->in[0], &first))
+    if (in == NULL || !moved_from(s, n->in[0], &first))
         return false;
     for (uint32_t i = 0; i < n->n_in; i++) {
-        if (!moved_from(s->g, n->in[i], &m) || !same_perm(&m, &first))
+        if (!moved_from(s, n->in[i], &m) || !same_perm(&m, &first))
             return false;
         in[i] = m.src;
     }
@@ -205,7 +207,7 @@ static bool sink_softmax(sinker *s, const node *n)
     moved m;
     node *c;
 
-    if (!moved_from(s->g, n->in[0], &m))
+    if (!moved_from(s, n->in[0], &m))
         return false;
     c = again(s, n, &m.src);
     node_int(s->g, c, "axis", m.perm[axis < 0 ? axis + m.rank : axis]);
@@ -237,7 +239,7 @@ static bool sink_reduce(sinker *s, const node *n)
     moved m;
     node *c;
 
-    if (!moved_from(s->g, n->in[0], &m) || a->u.ints.n == 0)
+    if (!moved_from(s, n->in[0], &m) || a->u.ints.n == 0)
         return false;
     for (uint32_t i = 0; i < a->u.ints.n; i++) {
         int64_t axis = a->u.ints.p[i];
@@ -260,7 +262,7 @@ static bool sink_slice(sinker *s, const node *n)
     moved m;
     node *c;
 
-    if (!moved_from(s->g, n->in[0], &m))
+    if (!moved_from(s, n->in[0], &m))
         return false;
     for (uint32_t i = 0; i < a->u.ints.n; i++) {
         int64_t axis = a->u.ints.p[i];
@@ -282,7 +284,7 @@ static bool sink_pad(sinker *s, const node *n)
     node *c;
     val in[2] = {0, n->n_in > 1 ? n->in[1] : 0};
 
-    if (!moved_from(s->g, n->in[0], &m))
+    if (!moved_from(s, n->in[0], &m))
         return false;
     for (uint32_t i = 0; i < m.rank; i++) {
         pads[m.perm[i]] = a->u.dims.p[i];
@@ -302,7 +304,7 @@ static bool sink_reshape(sinker *s, const node *n)
     int64_t last = -1, size;
     moved m;
 
-    if (!moved_from(s->g, n->in[0], &m))
+    if (!moved_from(s, n->in[0], &m))
         return false;
     t = graph_type(s->g, m.src);
     for (uint32_t i = 0; i < m.rank; i++) {
@@ -323,7 +325,7 @@ static bool sink_quant(sinker *s, const node *n)
     moved m;
     val in[3] = {0};
 
-    if (!moved_from(s->g, n->in[0], &m))
+    if (!moved_from(s, n->in[0], &m))
         return false;
     for (uint32_t i = 1; i < n->n_in; i++) {
         const type *t = graph_type(s->g, n->in[i]);
@@ -366,8 +368,9 @@ hull_status layout_sink(graph *g)
     node *next;
 
     TRY(graph_facts_get(&s.f, g));
-    for (node *n = g->body->first; n != NULL; n = next) {
-        next = n->next;
+    for (node *n = graph_first(g); n != NULL; n = next) {
+        next = graph_next(g, n);
+        s.in = n->parent;
         g->insert_before = n;
         g->insert_in = n->parent;
         for (uint32_t i = 0; i < n->n_in; i++)
@@ -377,6 +380,7 @@ hull_status layout_sink(graph *g)
         TRY(ir_status(g->m));
     }
     g->insert_before = NULL;
+    g->insert_in = NULL;
     graph_settle(g);
     graph_remove_dead(g);
     return ir_status(g->m);

@@ -418,5 +418,6 @@ hull_status cpu_lower(device *d, graph *g, const options *o)
     graph_remove_dead(g);
     TRY(layout_sink(g));
     TRY(int_epilogues(g));
-    return fuse_epilogue(g);
+    TRY(fuse_epilogue(g));
+    return pass_hoist(g); /* packing for the bodies */
 }

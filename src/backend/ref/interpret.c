@@ -25,7 +25,7 @@ struct host_program {
     const device *d;   /* may be NULL */
     pool *pool;
     op_eval_fn **kernels; /* by a node's first result */
-    val *root;         /* whose bytes a view of the top level shows; itself */
+    val *root;         /* whose bytes a view shows; itself */
     uint32_t *used;    /* how often a value is read or is a result */
     uint32_t *last;    /* top-level values: number of the last reader */
     bool *fixed;       /* depends on shapes alone: is made once per plan */
@@ -157,15 +157,15 @@ static bool is_piece(const graph *g, const node *n)
     return true;
 }
 
-/* A view of the top level needs no memory and no kernel, but where it is a
- * result: it lies where its operand does, which lives as long as any view. */
+/* A view needs no memory and no kernel, but where it is a result of the graph:
+ * it lies where its operand does, which lives as long as any view. */
 static void find_roots(host_program *p)
 {
     const graph *g = p->g;
 
     for (uint32_t v = 0; v < g->n_values; v++)
         p->root[v] = v;
-    for (const node *n = g->body->first; n != NULL; n = n->next) {
+    for (const node *n = graph_first(g); n != NULL; n = graph_next(g, n)) {
         val from, to;
 
         if (((op_get(n->op)->traits & OP_VIEW) == 0 && !is_piece(g, n)) ||
@@ -468,7 +468,8 @@ static hull_status place_region(host_plan *pl, const host_program *p, slab *s,
     }
     for (const node *n = r->first; n != NULL; n = n->next) {
         for (uint32_t i = 0; give && i < n->n_out; i++)
-            if (pl->wheres[n->out[i]].kind == WHERE_SCRATCH)
+            if (p->root[n->out[i]] == n->out[i] &&
+                pl->wheres[n->out[i]].kind == WHERE_SCRATCH)
                 slab_give(s, pl->wheres[n->out[i]].off);
         if (!give)
             TRY(place_outputs(pl, p, s, n));
