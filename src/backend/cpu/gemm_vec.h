@@ -9,6 +9,7 @@
  * Blocking and constants: docs/performance.md.
  */
 #include "backend/cpu/products.h"
+#include "backend/cpu/transpose.h"
 
 #include <string.h>
 
@@ -22,8 +23,8 @@ static micro_fn *const stream_tiles[] = {NULL, MICRO_EACH(NAME)};
 
 #define GEMM_ROWS 252 /* of x at a time: whole tiles of 14 and of 6 */
 #if VEC_LANES == 16
-#define GEMM_DEEP 1024
-#define GEMM_PIECE 384
+#define GEMM_DEEP 3072
+#define GEMM_PIECE 1536
 #else
 #define GEMM_DEEP 512
 #define GEMM_PIECE 256
@@ -39,15 +40,6 @@ typedef struct gemm {
     float *scratch;    /* per part: packed rows, then one tile */
     int64_t scratch_n;
 } gemm;
-
-/* r rows of x from column k0 on, as [depth][r]. */
-static void pack_tile(const float *x, int64_t ld, int64_t r, int64_t depth,
-                      float *out)
-{
-    for (int64_t k = 0; k < depth; k++)
-        for (int64_t i = 0; i < r; i++)
-            *out++ = x[i * ld + k];
-}
 
 /* Activation of a tile that lies in y or in the side buffer. */
 static void finish_tile(const gemm *g, float *c, int64_t ldc, int64_t r)
@@ -116,8 +108,8 @@ static void gemm_piece(const gemm *g, const gemm_block *b)
     for (int64_t i = 0; i < tiles; i++) {
         int64_t from = rows * i / tiles, r = rows * (i + 1) / tiles - from;
 
-        pack_tile(g->x + (b->m0 + from) * g->depth + b->k0, g->depth, r,
-                  b->depth, at);
+        rows_interleave(g->x + (b->m0 + from) * g->depth + b->k0, g->depth, r,
+                        b->depth, at);
         at += r * b->depth;
     }
     for (int64_t p = b->p0; p < b->p1; p++) {

@@ -116,4 +116,27 @@ static inline void rows_to_panel(const float *x, int64_t ld, int64_t n,
     }
 }
 
+/* n rows of x, at most VEC_LANES, as [depth][n]. Up to VEC_LANES floats behind
+ * the end are overwritten. */
+static inline void rows_interleave(const float *x, int64_t ld, int64_t n,
+                                   int64_t depth, float *out)
+{
+    vec r[VEC_LANES];
+
+    for (int64_t k = 0; k < depth; k += VEC_LANES) {
+        int64_t w = depth - k < VEC_LANES ? depth - k : VEC_LANES;
+
+        VEC_UNROLL
+        for (int i = 0; i < VEC_LANES; i++)
+            r[i] = i >= n             ? vec_set(0.0f)
+                   : w == VEC_LANES ? vec_load(x + i * ld + k)
+                                    : vec_load_some(x + i * ld + k, w);
+        vec_transpose(r);
+        VEC_UNROLL
+        for (int i = 0; i < VEC_LANES; i++)
+            if (i < w)
+                vec_store(out + (k + i) * n, r[i]);
+    }
+}
+
 #endif
