@@ -36,14 +36,15 @@ typedef struct conv {
     int64_t groups, pixel, ldc;       /* pixel, ldc: floats between places */
     int64_t in[CONV_AXES], out[CONV_AXES], kernel[CONV_AXES];
     int64_t stride[CONV_AXES], before[CONV_AXES], dilation[CONV_AXES];
+    int64_t last_inside[CONV_AXES]; /* where a first tap may be */
     int64_t taps, depth; /* of the pointers: depth floats each */
     int64_t places;      /* batch * out */
     const float *x, *w, *zeros;
     float *y;
     epilogue e;
     int64_t parts, panels_n, block;
-    bool by_places;
-    void *scratch;       /* per part: pointers, then one tile */
+    bool by_places, in_order; /* in_order: 1x1, every place its own pixel */
+    void *scratch;       /* per part: pointers */
     int64_t scratch_bytes;
     int64_t *offsets;    /* per tap, from the first one, in floats */
 } conv;
@@ -85,25 +86,48 @@ static hull_status conv_open(conv *c, const node *n, const tensor *in,
 
 /* ---- pointers ------------------------------------------------------------ */
 
-/* The where's window: where its first tap is, and whether all taps are inside
- * the image. */
+/* A place of the result and its window: where its first tap is, and whether all
+ * taps are inside the image. */
 typedef struct spot {
-    int64_t image, at[CONV_AXES];
+    int64_t image, place[CONV_AXES], at[CONV_AXES];
     bool inside;
 } spot;
 
+static bool spot_inside(const conv *c, const spot *s)
+{
+    for (int i = 0; i < CONV_AXES; i++)
+        if (s->at[i] < 0 || s->at[i] > c->last_inside[i])
+            return false;
+    return true;
+}
+
 static spot spot_of(const conv *c, int64_t where)
 {
-    spot s = {.inside = true};
+    spot s;
 
     for (int i = CONV_AXES; i-- > 0; where /= c->out[i]) {
-        int64_t reach = (c->kernel[i] - 1) * c->dilation[i];
-
-        s.at[i] = where % c->out[i] * c->stride[i] - c->before[i];
-        s.inside = s.inside && s.at[i] >= 0 && s.at[i] + reach < c->in[i];
+        s.place[i] = where % c->out[i];
+        s.at[i] = s.place[i] * c->stride[i] - c->before[i];
     }
     s.image = where;
+    s.inside = spot_inside(c, &s);
     return s;
+}
+
+/* To the next place, without divisions. */
+static void spot_next(const conv *c, spot *s)
+{
+    int i = CONV_AXES;
+
+    while (i-- > 0) {
+        s->at[i] += c->stride[i];
+        if (++s->place[i] < c->out[i])
+            break;
+        s->place[i] = 0;
+        s->at[i] = -c->before[i];
+    }
+    s->image += i < 0;
+    s->inside = spot_inside(c, s);
 }
 
 static const float *pixel(const conv *c, const spot *s, int64_t a, int64_t b,
@@ -122,14 +146,13 @@ static const float *pixel(const conv *c, const spot *s, int64_t a, int64_t b,
     return c->x + at * c->pixel;
 }
 
-static void point_row(const conv *c, int64_t where, int64_t i,
+static void point_row(const conv *c, const spot *s, int64_t i,
                       const float **rows)
 {
-    spot s = spot_of(c, where);
     int64_t t = 0;
 
-    if (s.inside) {
-        const float *first = pixel(c, &s, 0, 0, 0);
+    if (s->inside) {
+        const float *first = pixel(c, s, 0, 0, 0);
 
         for (; t < c->taps; t++)
             rows[t * MICRO_ROWS + i] = first + c->offsets[t];
@@ -138,7 +161,7 @@ static void point_row(const conv *c, int64_t where, int64_t i,
     for (int64_t a = 0; a < c->kernel[0]; a++)
         for (int64_t b = 0; b < c->kernel[1]; b++)
             for (int64_t d = 0; d < c->kernel[2]; d++)
-                rows[t++ * MICRO_ROWS + i] = pixel(c, &s, a, b, d);
+                rows[t++ * MICRO_ROWS + i] = pixel(c, s, a, b, d);
 }
 
 static hull_status make_offsets(conv *c, eval_ctx *cx)
@@ -149,6 +172,9 @@ static hull_status make_offsets(conv *c, eval_ctx *cx)
 
     c->zeros = zeros;
     c->offsets = arena_raw(cx->scratch, (size_t)c->taps, sizeof *c->offsets);
+    for (int i = 0; i < CONV_AXES; i++)
+        c->last_inside[i] = c->in[i] - 1 -
+                            (c->kernel[i] - 1) * c->dilation[i];
     if (zeros == NULL || c->offsets == NULL)
         return fail_oom((size_t)c->depth * sizeof *zeros);
     memset(zeros, 0, ((size_t)c->depth + 16) * sizeof *zeros);
@@ -210,54 +236,18 @@ static hull_status copy_padded(conv *c, eval_ctx *cx)
 
 /* ---- tiles --------------------------------------------------------------- */
 
-/* cols: vectors per row. */
-static void conv_activate(const conv *c, float *y, int64_t ld, int cols,
-                          int64_t r)
-{
-    if (c->e.act == PACKED_NONE)
-        return;
-    for (int64_t i = 0; i < r; i++, y += ld)
-        for (int j = 0; j < cols; j++)
-            vec_store(y + j * VEC_LANES,
-                      epilogue_apply(&c->e, vec_load(y + j * VEC_LANES)));
-}
-
 static void conv_tile(const conv *c, micro *m, int64_t p, int64_t where,
-                      int64_t r, float *side)
+                      int64_t r)
 {
     int64_t at = where * c->ldc + p * MICRO_COLS;
-    int64_t width = c->columns - p * MICRO_COLS;
-    size_t some = (size_t)width * sizeof(float);
-    float bias[MICRO_COLS];
 
     m->bias = c->e.bias != NULL ? c->e.bias + p * MICRO_COLS : NULL;
     m->start = c->e.residual != NULL ? c->e.residual + at : NULL;
     m->c = c->y + at;
     m->ldc = m->ld_start = c->ldc;
-    if (width >= MICRO_COLS) {
-        VEC_NAME(pointer_tiles)[r](m);
-        conv_activate(c, m->c, m->ldc, 2, r);
-        return;
-    }
-    if (width == VEC_LANES) {
-        half_tiles[r](m);
-        conv_activate(c, m->c, m->ldc, 1, r);
-        return;
-    }
-    if (m->bias != NULL)
-        m->bias = memcpy(bias, m->bias, some);
-    for (int64_t i = 0; m->start != NULL && i < r; i++)
-        memcpy(side + i * MICRO_COLS, c->e.residual + at + i * c->ldc, some);
-    m->start = m->start != NULL ? side : NULL;
-    m->c = side;
-    m->ldc = m->ld_start = MICRO_COLS;
-    if (width < VEC_LANES)
-        half_tiles[r](m);
-    else
-        VEC_NAME(pointer_tiles)[r](m);
-    conv_activate(c, side, MICRO_COLS, width < VEC_LANES ? 1 : 2, r);
-    for (int64_t i = 0; i < r; i++)
-        memcpy(c->y + at + i * c->ldc, side + i * MICRO_COLS, some);
+    m->columns = c->columns - p * MICRO_COLS;
+    (m->columns <= VEC_LANES ? half_tiles
+                             : VEC_NAME(pointer_tiles))[r](m);
 }
 
 static int64_t n_tiles(const conv *c)
@@ -267,7 +257,6 @@ static int64_t n_tiles(const conv *c)
 
 /* What a part of the work has to itself. */
 typedef struct conv_side {
-    float *tile;        /* a tile beyond the columns */
     const float **rows; /* a block's pointers */
     int64_t *taps;      /* per tile: the first tap, and how many */
 } conv_side;
@@ -297,15 +286,27 @@ static void trim_taps(const conv *c, const float **rows, int64_t r,
 static void point_tiles(const conv *c, int64_t t0, int64_t t1,
                         const conv_side *s)
 {
-    int64_t all = n_tiles(c);
+    int64_t all = n_tiles(c), from = c->places * t0 / all;
+    spot at = spot_of(c, from);
 
     for (int64_t t = t0; t < t1; t++) {
-        int64_t from = c->places * t / all, to = c->places * (t + 1) / all;
+        int64_t n = c->places * (t + 1) / all - from;
         const float **rows = s->rows + (t - t0) * c->taps * MICRO_ROWS;
 
-        for (int64_t i = from; i < to; i++)
-            point_row(c, i, i - from, rows);
-        trim_taps(c, rows, to - from, s->taps + 2 * (t - t0));
+        if (c->in_order) {
+            for (int64_t i = 0; i < n; i++)
+                rows[i] = c->x + (from + i) * c->pixel;
+            s->taps[2 * (t - t0)] = 0;
+            s->taps[2 * (t - t0) + 1] = 1;
+            from += n;
+            continue;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            point_row(c, &at, i, rows);
+            spot_next(c, &at);
+        }
+        trim_taps(c, rows, n, s->taps + 2 * (t - t0));
+        from += n;
     }
 }
 
@@ -334,10 +335,9 @@ static void conv_range(const conv *c, int64_t t0, int64_t t1, int64_t p0,
                            .rows = s->rows +
                                    ((t - b) * c->taps + taps[0]) * MICRO_ROWS,
                            .panel = panel + taps[0] * per_tap,
-                           .ahead = (const char *)next + off};
+                           .ahead = (const char *)next + off, .e = &c->e};
 
-                conv_tile(c, &m, p, from, c->places * (t + 1) / all - from,
-                          s->tile);
+                conv_tile(c, &m, p, from, c->places * (t + 1) / all - from);
                 off += step;
                 if (off + step > panel_n * 4)
                     off = 0;
@@ -352,9 +352,8 @@ static hull_status conv_part(void *user, size_t i)
     int64_t part = (int64_t)i, tiles = n_tiles(&c);
     int64_t t0 = 0, t1 = tiles, p0 = 0, p1 = c.panels_n;
     char *mine = (char *)c.scratch + part * c.scratch_bytes;
-    conv_side s = {.tile = (float *)(void *)mine};
+    conv_side s = {.taps = (int64_t *)(void *)mine};
 
-    s.taps = (int64_t *)(void *)(s.tile + MICRO_ROWS * MICRO_COLS);
     s.rows = (const float **)(void *)(s.taps + 2 * c.block);
     if (c.by_places) {
         t0 = tiles * part / c.parts;
@@ -393,8 +392,7 @@ static hull_status conv_dense(conv *c, eval_ctx *cx)
                    ? 1 : 1 + 131072 / (c->taps * c->depth) / MICRO_ROWS;
     c->block = c->block < tiles ? c->block : tiles;
     c->scratch_bytes = (int64_t)round_up(
-        (uint64_t)(MICRO_ROWS * MICRO_COLS * (int64_t)sizeof(float) +
-                   c->block * 2 * (int64_t)sizeof(int64_t) +
+        (uint64_t)(c->block * 2 * (int64_t)sizeof(int64_t) +
                    c->block * c->taps * MICRO_ROWS *
                        (int64_t)sizeof(float *)), 64);
     c->scratch = arena_raw(cx->scratch, (size_t)c->parts,
@@ -417,19 +415,6 @@ typedef struct depth_run {
     int64_t next, at;        /* to the next place; of the first one's result */
 } depth_run;
 
-VEC_INLINE vec load_channels(const float *p, int64_t n)
-{
-    return n == VEC_LANES ? vec_load(p) : vec_load_some(p, n);
-}
-
-VEC_INLINE void store_channels(float *p, vec x, int64_t n)
-{
-    if (n == VEC_LANES)
-        vec_store(p, x);
-    else
-        vec_store_some(p, x, n);
-}
-
 /* Without the barrier compilers keep an address for each place of each tap,
  * most of them on the stack. */
 #define STEP(p, by)                     \
@@ -442,13 +427,13 @@ VEC_INLINE void store_channels(float *p, vec x, int64_t n)
 VEC_INLINE void depth_tap(int p, bool wide, const float *x, const float *w,
                           int64_t next, int64_t n, vec *s)
 {
-    vec weight = load_channels(w, n);
+    vec weight = vec_take(w, n);
 
     VEC_UNROLL
     for (int i = 0; i < p; i++) {
         if (wide && i > 0)
             weight = vec_load(w + i * VEC_LANES);
-        s[i] = vec_fma(load_channels(x + i * next, n), weight, s[i]);
+        s[i] = vec_fma(vec_take(x + i * next, n), weight, s[i]);
     }
 }
 
@@ -489,38 +474,6 @@ VEC_INLINE void depth_taps(int p, bool wide, const depth_run *d, int64_t ch,
     }
 }
 
-/* An activation of a few instructions, in registers: false when it is not. */
-VEC_INLINE bool depth_activate(int p, const epilogue *e, vec *s)
-{
-    switch (e->act) {
-    case PACKED_NONE:
-        return true;
-    case PACKED_RELU:
-        VEC_UNROLL
-        for (int i = 0; i < p; i++)
-            s[i] = vec_relu(s[i]);
-        return true;
-    case PACKED_CLAMP: {
-        vec low = vec_set(e->low), high = vec_set(e->high);
-
-        VEC_UNROLL
-        for (int i = 0; i < p; i++)
-            s[i] = vec_clamp(s[i], low, high);
-        return true;
-    }
-    case PACKED_HARD_SWISH: {
-        epilogue hard = {.act = PACKED_HARD_SWISH};
-
-        VEC_UNROLL
-        for (int i = 0; i < p; i++)
-            s[i] = epilogue_apply(&hard, s[i]);
-        return true;
-    }
-    default:
-        return false;
-    }
-}
-
 /* Channels [ch, ch + n) of p places, or (wide) p vectors of channels of one; p
  * and wide are constants after inlining. */
 VEC_INLINE void depth_sums(int p, bool wide, const conv *c, const depth_run *d,
@@ -531,7 +484,7 @@ VEC_INLINE void depth_sums(int p, bool wide, const conv *c, const depth_run *d,
     vec s[DEPTH_PLACES], start = vec_set(0.0f);
 
     if (c->e.bias != NULL)
-        start = load_channels(c->e.bias + ch, n);
+        start = vec_take(c->e.bias + ch, n);
     VEC_UNROLL
     for (int i = 0; i < p; i++)
         s[i] = wide && i > 0 && c->e.bias != NULL
@@ -542,20 +495,20 @@ VEC_INLINE void depth_sums(int p, bool wide, const conv *c, const depth_run *d,
 
         VEC_UNROLL
         for (int i = 0; i < p; i++)
-            s[i] = vec_add(s[i], load_channels(r + i * ld, n));
+            s[i] = vec_add(s[i], vec_take(r + i * ld, n));
     }
-    if (depth_activate(p, &c->e, s)) {
+    if (epilogue_in_registers(p, &c->e, s)) {
         VEC_UNROLL
         for (int i = 0; i < p; i++)
-            store_channels(y + i * ld, s[i], n);
+            vec_put(y + i * ld, s[i], n);
         return;
     }
     VEC_UNROLL
     for (int i = 0; i < p; i++)
-        store_channels(y + i * ld, s[i], n);
+        vec_put(y + i * ld, s[i], n);
     for (int64_t i = 0; i < p; i++)
-        store_channels(y + i * ld,
-                       epilogue_apply(&c->e, load_channels(y + i * ld, n)), n);
+        vec_put(y + i * ld,
+                       epilogue_apply(&c->e, vec_take(y + i * ld, n)), n);
 }
 
 VEC_INLINE void depth_places(int p, const conv *c, const depth_run *d,
@@ -676,7 +629,6 @@ hull_status VEC_NAME(cpu_conv)(eval_ctx *cx, const node *n, const tensor *in,
                                tensor *out)
 {
     conv c;
-    bool plain = true;
 
     TRY(conv_open(&c, n, in, out));
     if (c.places == 0)
@@ -685,10 +637,11 @@ hull_status VEC_NAME(cpu_conv)(eval_ctx *cx, const node *n, const tensor *in,
         depthwise(&c, cx);
         return HULL_OK;
     }
+    c.in_order = true;
     for (int i = 0; i < CONV_AXES; i++)
-        plain = plain && c.kernel[i] == 1 && c.stride[i] == 1 &&
-                c.in[i] == c.out[i];
-    if (plain && c.groups == 1 &&
+        c.in_order = c.in_order && c.kernel[i] == 1 && c.stride[i] == 1 &&
+                     c.in[i] == c.out[i];
+    if (c.in_order && c.groups == 1 &&
         (c.channels >= DEEP_CHANNELS || c.places <= MICRO_ROWS))
         return VEC_NAME(gemm_run)(cx, c.places, c.columns, c.channels, c.x,
                                   c.w, c.y, &c.e);

@@ -47,4 +47,37 @@ VEC_INLINE vec epilogue_apply(const epilogue *e, vec x)
     }
 }
 
+/* An activation of a few instructions is applied in registers: n of them in x,
+ * n constant after inlining. False when it is none of those. */
+VEC_INLINE bool epilogue_in_registers(int n, const epilogue *e, vec *x)
+{
+    switch (e->act) {
+    case PACKED_NONE:
+        return true;
+    case PACKED_RELU:
+        VEC_UNROLL
+        for (int i = 0; i < n; i++)
+            x[i] = vec_relu(x[i]);
+        return true;
+    case PACKED_CLAMP: {
+        vec low = vec_set(e->low), high = vec_set(e->high);
+
+        VEC_UNROLL
+        for (int i = 0; i < n; i++)
+            x[i] = vec_clamp(x[i], low, high);
+        return true;
+    }
+    case PACKED_HARD_SWISH: {
+        epilogue hard = {.act = PACKED_HARD_SWISH};
+
+        VEC_UNROLL
+        for (int i = 0; i < n; i++)
+            x[i] = epilogue_apply(&hard, x[i]);
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
 #endif

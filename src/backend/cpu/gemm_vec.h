@@ -11,8 +11,6 @@
 #include "backend/cpu/products.h"
 #include "backend/cpu/transpose.h"
 
-#include <string.h>
-
 MICRO_EACH(MICRO_DEFINE)
 #define NAME(r) micro_packed_##r,
 static micro_fn *const packed_tiles[] = {NULL, MICRO_EACH(NAME)};
@@ -37,65 +35,30 @@ typedef struct gemm {
     epilogue e;
     bool by_rows;      /* how the work is divided */
     int64_t parts, panels_n;
-    float *scratch;    /* per part: packed rows, then one tile */
+    float *scratch;    /* per part: packed rows */
     int64_t scratch_n;
 } gemm;
-
-/* Activation of a tile that lies in y or in the side buffer. */
-static void finish_tile(const gemm *g, float *c, int64_t ldc, int64_t r)
-{
-    if (g->e.act == PACKED_NONE)
-        return;
-    for (int64_t i = 0; i < r; i++, c += ldc) {
-        vec_store(c, epilogue_apply(&g->e, vec_load(c)));
-        vec_store(c + VEC_LANES,
-                  epilogue_apply(&g->e, vec_load(c + VEC_LANES)));
-    }
-}
 
 /* A block of rows by a range of panels, for one piece of the depth. */
 typedef struct gemm_block {
     int64_t m0, m1, p0, p1, k0, depth;
     bool first, last;   /* piece of the depth */
-    float *packed, *side;
+    float *packed;
 } gemm_block;
 
 static void gemm_tile(const gemm *g, const gemm_block *b, micro *m, int64_t p,
-                      int64_t row, int64_t r, micro_fn *fn)
+                      int64_t row)
 {
     int64_t at = row * g->columns + p * MICRO_COLS;
     int64_t width = g->columns - p * MICRO_COLS;
-    float bias[MICRO_COLS];
-    const float *start = !b->first ? g->y + at
-                         : g->e.residual != NULL ? g->e.residual + at : NULL;
 
     m->bias = b->first && g->e.bias != NULL ? g->e.bias + p * MICRO_COLS
                                             : NULL;
+    m->start = !b->first                ? g->y + at
+               : g->e.residual != NULL ? g->e.residual + at : NULL;
     m->c = g->y + at;
     m->ldc = m->ld_start = g->columns;
-    m->start = start;
-    if (width >= MICRO_COLS) {
-        fn(m);
-        if (b->last)
-            finish_tile(g, m->c, m->ldc, r);
-        return;
-    }
-    if (m->bias != NULL) {
-        memcpy(bias, m->bias, (size_t)width * sizeof *bias);
-        m->bias = bias;
-    }
-    for (int64_t i = 0; start != NULL && i < r; i++)
-        memcpy(b->side + i * MICRO_COLS, start + i * g->columns,
-               (size_t)width * sizeof *start);
-    m->start = start != NULL ? b->side : NULL;
-    m->c = b->side;
-    m->ldc = m->ld_start = MICRO_COLS;
-    fn(m);
-    if (b->last)
-        finish_tile(g, m->c, m->ldc, r);
-    for (int64_t i = 0; i < r; i++)
-        memcpy(g->y + at + i * g->columns, b->side + i * MICRO_COLS,
-               (size_t)width * sizeof *start);
+    m->columns = width < MICRO_COLS ? width : 0;
 }
 
 static void gemm_piece(const gemm *g, const gemm_block *b)
@@ -117,14 +80,16 @@ static void gemm_piece(const gemm *g, const gemm_block *b)
         const float *next = p + 1 < b->p1 ? panel + g->depth * MICRO_COLS
                                           : panel;
         int64_t size = b->depth * MICRO_COLS * (int64_t)sizeof *panel, off = 0;
-        micro m = {.taps = 1, .depth = b->depth, .panel = panel};
+        micro m = {.taps = 1, .depth = b->depth, .panel = panel,
+                   .e = b->last ? &g->e : NULL};
 
         m.packed = b->packed;
         for (int64_t i = 0; i < tiles; i++) {
             int64_t from = rows * i / tiles, r = rows * (i + 1) / tiles - from;
 
             m.ahead = (const char *)next + off;
-            gemm_tile(g, b, &m, p, b->m0 + from, r, fns[r]);
+            gemm_tile(g, b, &m, p, b->m0 + from);
+            fns[r](&m);
             m.packed += r * b->depth;
             off += b->depth * 16;
             if (off + b->depth * 16 > size)
@@ -142,7 +107,6 @@ static hull_status gemm_part(void *user, size_t i)
     gemm_block b = {.p0 = 0, .p1 = g->panels_n,
                     .packed = g->scratch + part * g->scratch_n};
 
-    b.side = b.packed + g->scratch_n - MICRO_ROWS * MICRO_COLS;
     if (g->by_rows) {
         m0 = units * part / g->parts * MICRO_ROWS;
         m1 = units * (part + 1) / g->parts * MICRO_ROWS;
@@ -237,7 +201,7 @@ hull_status VEC_NAME(gemm_run)(eval_ctx *cx, int64_t rows, int64_t columns,
     g.by_rows = rows >= 8 * g.panels_n * g.parts || g.panels_n < 2 * g.parts;
     g.scratch_n = (rows < GEMM_ROWS ? rows : GEMM_ROWS) *
                       (depth <= GEMM_DEEP ? depth : GEMM_PIECE) +
-                  MICRO_ROWS * MICRO_COLS + 64;
+                  4 * VEC_LANES; /* which rows_interleave may write */
     g.scratch = arena_raw(cx->scratch, (size_t)(g.scratch_n * g.parts),
                           sizeof *g.scratch);
     if (g.scratch == NULL)

@@ -67,13 +67,13 @@ VEC_INLINE vec widen_some(hull_dtype dt, const char *p, int64_t n)
 
 /* ---- plain --------------------------------------------------------------- */
 
-/* n rows of w times r of x; dt, n and r are constant after inlining. Sums go
- * to out[row of x][row of w]. */
+/* n rows of w, `apart` rows from each other, times r of x; dt, n and r are
+ * constant after inlining. Sums go to out[row of x][row of w]. */
 VEC_INLINE void plain_tile(hull_dtype dt, int n, int r, const plain *g,
-                           const float *x, const char *w,
+                           const float *x, const char *w, int64_t apart,
                            float out[][GEMV_ROWS])
 {
-    const int64_t size = dt == HULL_F32 ? 4 : 2, line = g->depth * size;
+    const int64_t size = dt == HULL_F32 ? 4 : 2, line = apart * g->depth * size;
     vec s[2 * GEMV_ROWS];
     int64_t k = 0;
 
@@ -128,45 +128,54 @@ VEC_INLINE void plain_tile(hull_dtype dt, int n, int r, const plain *g,
     }
 }
 
-/* y[row][column ..] from n sums. */
+/* y[row][column], `apart` columns from each other, from n sums. */
 static void plain_store(const plain *g, int64_t row, int64_t column, int64_t n,
-                        const float *sums)
+                        int64_t apart, const float *sums)
 {
-    int64_t at = row * g->n + column;
-    vec y = vec_load_some(sums, n);
+    float some[GEMV_ROWS];
 
-    if (g->e.bias != NULL)
-        y = vec_add(y, vec_load_some(g->e.bias + column, n));
-    if (g->e.residual != NULL)
-        y = vec_add(y, vec_load_some(g->e.residual + at, n));
-    vec_store_some(g->y + at, epilogue_apply(&g->e, y), n);
+    for (int64_t j = 0; j < n; j++) {
+        int64_t c = column + j * apart;
+
+        some[j] = sums[j] + (g->e.bias != NULL ? g->e.bias[c] : 0.0f);
+        if (g->e.residual != NULL)
+            some[j] += g->e.residual[row * g->n + c];
+    }
+    vec_store_some(some, epilogue_apply(&g->e, vec_load_some(some, n)), n);
+    for (int64_t j = 0; j < n; j++)
+        g->y[row * g->n + column + j * apart] = some[j];
 }
 
-/* n rows of w from j on for all rows of x. */
-VEC_INLINE void plain_columns(hull_dtype dt, int n, const plain *g, int64_t j)
+/* n rows of w from j on, `apart` rows from each other, for all rows of x. */
+VEC_INLINE void plain_columns(hull_dtype dt, int n, const plain *g, int64_t j,
+                              int64_t apart)
 {
     const char *w = g->w + j * g->depth * (dt == HULL_F32 ? 4 : 2);
     float sums[2][GEMV_ROWS];
     int64_t i = 0;
 
     for (; i + 2 <= g->rows; i += 2) {
-        plain_tile(dt, n, 2, g, g->x + i * g->depth, w, sums);
-        plain_store(g, i, j, n, sums[0]);
-        plain_store(g, i + 1, j, n, sums[1]);
+        plain_tile(dt, n, 2, g, g->x + i * g->depth, w, apart, sums);
+        plain_store(g, i, j, n, apart, sums[0]);
+        plain_store(g, i + 1, j, n, apart, sums[1]);
     }
     if (i < g->rows) {
-        plain_tile(dt, n, 1, g, g->x + i * g->depth, w, sums);
-        plain_store(g, i, j, n, sums[0]);
+        plain_tile(dt, n, 1, g, g->x + i * g->depth, w, apart, sums);
+        plain_store(g, i, j, n, apart, sums[0]);
     }
 }
 
+/* Rows are taken from as many places far apart as fit the registers: each is
+ * then one long stream for the prefetchers, whatever the length of a row. */
 VEC_INLINE void plain_range(hull_dtype dt, const plain *g, int64_t j,
                             int64_t end)
 {
-    for (; j + GEMV_ROWS <= end; j += GEMV_ROWS)
-        plain_columns(dt, GEMV_ROWS, g, j);
-    for (; j < end; j++)
-        plain_columns(dt, 1, g, j);
+    int64_t apart = (end - j) / GEMV_ROWS, next = j + apart * GEMV_ROWS;
+
+    for (int64_t i = 0; i < apart; i++)
+        plain_columns(dt, GEMV_ROWS, g, j + i, apart);
+    for (; next < end; next++)
+        plain_columns(dt, 1, g, next, 1);
 }
 
 static hull_status plain_part(void *user, size_t part)

@@ -4,12 +4,12 @@
  * micro.h - the register tile of all products: R rows of x times one weight
  * panel of MICRO_COLS columns. With 14 x 2 vectors (6 x 2 for AVX2), two of the
  * panel and one broadcast, the registers are full. Rows come packed, [k][R], or
- * as one pointer per row and tap. Always writes whole panels' columns.
+ * as one pointer per row and tap.
  */
 #ifndef HULL_CPU_MICRO_H
 #define HULL_CPU_MICRO_H
 
-#include "backend/cpu/vec.h"
+#include "backend/cpu/epilogue.h"
 
 #if VEC_LANES == 16
 #define MICRO_ROWS 14
@@ -28,7 +28,9 @@ typedef struct micro {
     int64_t ld_start;
     float *c;
     int64_t ldc;
+    int64_t columns;          /* that exist, of the panel's; 0: all */
     const char *ahead;        /* what will be read next: into L2 */
+    const epilogue *e;        /* its activation, or NULL */
 } micro;
 
 /* How the rows come, and what is prefetched. */
@@ -41,7 +43,7 @@ enum micro_kind {
 /* cols: 2, or 1 where the panel's second half is empty. */
 VEC_INLINE void micro_step(int r, int cols, enum micro_kind kind,
                            const float *const *rows, int64_t k, const float *a,
-                           const float *b, vec x[MICRO_ROWS][2])
+                           const float *b, vec x[2 * MICRO_ROWS])
 {
     vec w0 = vec_load(b), w1 = cols == 2 ? vec_load(b + VEC_LANES) : w0;
 
@@ -49,9 +51,9 @@ VEC_INLINE void micro_step(int r, int cols, enum micro_kind kind,
     for (int i = 0; i < r; i++) {
         vec v = vec_set(kind == MICRO_POINTERS ? rows[i][k] : a[i]);
 
-        x[i][0] = vec_fma(v, w0, x[i][0]);
+        x[i * cols] = vec_fma(v, w0, x[i * cols]);
         if (cols == 2)
-            x[i][1] = vec_fma(v, w1, x[i][1]);
+            x[i * cols + 1] = vec_fma(v, w1, x[i * cols + 1]);
     }
 }
 
@@ -72,25 +74,73 @@ VEC_INLINE void micro_prefetch(enum micro_kind kind, const char **ahead,
     }
 }
 
-VEC_INLINE void micro_run(int r, int cols, enum micro_kind kind,
-                          const micro *m)
+/* Of n columns, those of vector j. */
+VEC_INLINE int64_t micro_columns(int64_t n, int j)
 {
-    vec x[MICRO_ROWS][2];
-    const float *a = m->packed, *b = m->panel;
-    const float *const *rows = m->rows;
-    const char *ahead = m->ahead;
+    n -= j * VEC_LANES;
+    return n < 0 ? 0 : n < VEC_LANES ? n : VEC_LANES;
+}
 
+/* What the sums start from. */
+VEC_INLINE void micro_begin(int r, int cols, int64_t columns, const micro *m,
+                            vec x[2 * MICRO_ROWS])
+{
+    VEC_UNROLL
+    for (int j = 0; j < cols; j++) {
+        int64_t n = micro_columns(columns, j), at = j * VEC_LANES;
+        vec bias = m->bias != NULL ? vec_take(m->bias + at, n) : vec_set(0.0f);
+
+        VEC_UNROLL
+        for (int i = 0; i < r; i++)
+            x[i * cols + j] = bias;
+        if (m->start == NULL)
+            continue;
+        VEC_UNROLL
+        for (int i = 0; i < r; i++)
+            x[i * cols + j] =
+                vec_add(bias, vec_take(m->start + i * m->ld_start + at, n));
+    }
+}
+
+VEC_INLINE void micro_store(int r, int cols, int64_t columns, const micro *m,
+                            const vec x[2 * MICRO_ROWS])
+{
     VEC_UNROLL
     for (int i = 0; i < r; i++) {
         VEC_UNROLL
-        for (int j = 0; j < cols; j++) {
-            x[i][j] = m->bias != NULL ? vec_load(m->bias + VEC_LANES * j)
-                                      : vec_set(0.0f);
-            if (m->start != NULL)
-                x[i][j] = vec_add(x[i][j], vec_load(m->start + i * m->ld_start +
-                                                    VEC_LANES * j));
-        }
+        for (int j = 0; j < cols; j++)
+            vec_put(m->c + i * m->ldc + j * VEC_LANES, x[i * cols + j],
+                    micro_columns(columns, j));
     }
+}
+
+/* An activation of many instructions, on a tile that is in the cache. */
+static __attribute__((noinline, unused)) void
+micro_activate(const epilogue *e, float *c, int64_t ldc, int64_t r,
+               int64_t columns)
+{
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j < columns; j += VEC_LANES) {
+            int64_t n = columns - j < VEC_LANES ? columns - j : VEC_LANES;
+            float *y = c + i * ldc + j;
+
+            vec_put(y, epilogue_apply(e, vec_take(y, n)), n);
+        }
+}
+
+VEC_INLINE void micro_run(int r, int cols, enum micro_kind kind,
+                          const micro *m)
+{
+    vec x[2 * MICRO_ROWS]; /* [r][cols] */
+    const float *a = m->packed, *b = m->panel;
+    const float *const *rows = m->rows;
+    const char *ahead = m->ahead;
+    bool whole = m->columns == 0 || m->columns >= cols * VEC_LANES, done;
+
+    if (whole)
+        micro_begin(r, cols, cols * VEC_LANES, m, x);
+    else
+        micro_begin(r, cols, m->columns, m, x);
     for (int64_t t = 0; t < m->taps; t++, rows += MICRO_ROWS) {
         int64_t k = 0;
 
@@ -111,12 +161,14 @@ VEC_INLINE void micro_run(int r, int cols, enum micro_kind kind,
         if (kind != MICRO_POINTERS)
             break;
     }
-    VEC_UNROLL
-    for (int i = 0; i < r; i++) {
-        vec_store(m->c + i * m->ldc, x[i][0]);
-        if (cols == 2)
-            vec_store(m->c + i * m->ldc + VEC_LANES, x[i][1]);
-    }
+    done = m->e == NULL || epilogue_in_registers(r * cols, m->e, x);
+    if (whole)
+        micro_store(r, cols, cols * VEC_LANES, m, x);
+    else
+        micro_store(r, cols, m->columns, m, x);
+    if (!done)
+        micro_activate(m->e, m->c, m->ldc, r,
+                       whole ? cols * VEC_LANES : m->columns);
 }
 
 typedef void micro_fn(const micro *m);

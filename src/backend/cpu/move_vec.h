@@ -4,7 +4,8 @@
  * move_vec.h - moving elements of any dtype of whole bytes: slice, concat,
  * expand, pad, gather as runs of memory, and transpose in tiles of registers.
  * A transpose is seen as x [outer.., a, j..] -> y [.., a], where a is the
- * last axis of y: rows of a become columns wherever the axes j go.
+ * last axis of y: rows of a become columns wherever the axes j go. Two to four
+ * such rows are woven into each other.
  */
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/tiles.h"
@@ -454,6 +455,78 @@ static void transpose_piece(const transposing *t, const char *src, char *dst,
         transpose_rest(t, src, dst, to, a, t->a, 0, n);
 }
 
+/* ---- few rows: the planes of an image become pixels ---------------------- */
+
+#define FEW_ROWS 4
+#define FEW_PIECE 1024 /* columns at a time */
+
+/* n columns of `a` rows, one column after the other; a is constant after
+ * inlining. */
+VEC_INLINE void interleave(int a, const float *src, int64_t ld, float *dst,
+                           int64_t n)
+{
+    int32_t lane[FEW_ROWS][VEC_LANES];
+    float row[FEW_ROWS][VEC_LANES];
+    int64_t c = 0;
+
+    for (int i = 0; i < a * VEC_LANES; i++) {
+        lane[i / VEC_LANES][i % VEC_LANES] = i / a;
+        row[i / VEC_LANES][i % VEC_LANES] = (float)(i % a);
+    }
+    for (; c + VEC_LANES <= n; c += VEC_LANES) {
+        vec x[FEW_ROWS];
+
+        VEC_UNROLL
+        for (int r = 0; r < a; r++)
+            x[r] = vec_load(src + r * ld + c);
+        VEC_UNROLL
+        for (int j = 0; j < a; j++) {
+            vec of = vec_load(row[j]), y = vec_permute(x[a - 1], lane[j]);
+
+            VEC_UNROLL
+            for (int r = a - 1; r-- > 0;)
+                y = vec_pick(vec_lt(of, vec_set((float)r + 0.5f)),
+                             vec_permute(x[r], lane[j]), y);
+            vec_store(dst + c * a + j * VEC_LANES, y);
+        }
+    }
+    for (; c < n; c++)
+        for (int r = 0; r < a; r++)
+            dst[c * a + r] = src[r * ld + c];
+}
+
+static void interleave_part(void *user, int64_t begin, int64_t end)
+{
+    const transposing *t = user;
+
+    for (; begin < end; begin++) {
+        int64_t o = begin / t->pieces, c0 = begin % t->pieces * t->piece;
+        int64_t n = t->columns - c0 < t->piece ? t->columns - c0 : t->piece;
+        const float *src = (const float *)(const void *)t->src +
+                           o * t->a * t->columns + c0;
+        float *dst = (float *)(void *)t->dst + (o * t->columns + c0) * t->a;
+
+        if (t->a == 2)
+            interleave(2, src, t->columns, dst, n);
+        else if (t->a == 3)
+            interleave(3, src, t->columns, dst, n);
+        else
+            interleave(4, src, t->columns, dst, n);
+    }
+}
+
+/* [.., a, columns] -> [.., columns, a] of few rows. */
+static bool is_interleaving(const transposing *t)
+{
+    int64_t step = t->a * t->columns * t->width;
+
+    for (uint32_t i = t->n_outer; i-- > 0; step *= t->outer[i])
+        if (t->outer_to[i] != step)
+            return false;
+    return t->width == 4 && t->a >= 2 && t->a <= FEW_ROWS && t->n_j == 1 &&
+           t->j_to[0] == t->a * t->width;
+}
+
 /* Where in y columns [c0, c0 + n) begin. */
 static void transpose_columns(const transposing *t, int64_t c0, int64_t n,
                               int64_t *to)
@@ -526,6 +599,7 @@ hull_status VEC_NAME(cpu_transpose)(eval_ctx *cx, const node *n,
     int64_t sizes[HULL_MAX_RANK], outer = 1;
     transposing t = {.columns = 1};
     uint32_t a = 0;
+    bool few;
     moves m;
 
     for (uint32_t i = 0; i < in->rank; i++)
@@ -551,9 +625,11 @@ hull_status VEC_NAME(cpu_transpose)(eval_ctx *cx, const node *n,
         t.columns *= t.j[t.n_j] = m.shape[i];
         t.j_to[t.n_j++] = m.to[i];
     }
-    t.piece = t.width >= 8 ? 8 : COLUMNS_MAX / t.width;
+    few = is_interleaving(&t);
+    t.piece = few ? FEW_PIECE : t.width >= 8 ? 8 : COLUMNS_MAX / t.width;
     t.pieces = (t.columns + t.piece - 1) / t.piece;
     cpu_parallel(cx, outer * t.pieces, 1,
-                 move_cost(t.a * t.piece * t.width), transpose_part, &t);
+                 move_cost(t.a * t.piece * t.width),
+                 few ? interleave_part : transpose_part, &t);
     return HULL_OK;
 }

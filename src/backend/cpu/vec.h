@@ -111,6 +111,11 @@ VEC_INLINE vec vec_split(vec x, vec *k)
 }
 VEC_INLINE int vec_any(vec_mask m) { return m != 0; }
 VEC_INLINE int vec_all(vec_mask m) { return m == 0xffff; }
+/* Lane i of the result is lane[i] of x. */
+VEC_INLINE vec vec_permute(vec x, const int32_t lane[VEC_LANES])
+{
+    return _mm512_permutexvar_ps(_mm512_loadu_si512(lane), x);
+}
 VEC_INLINE float vec_sum(vec a) { return _mm512_reduce_add_ps(a); }
 VEC_INLINE float vec_top(vec a) { return _mm512_reduce_max_ps(a); }
 
@@ -206,6 +211,11 @@ VEC_INLINE vec vec_split(vec x, vec *k)
 }
 VEC_INLINE int vec_any(vec_mask m) { return _mm256_movemask_ps(m) != 0; }
 VEC_INLINE int vec_all(vec_mask m) { return _mm256_movemask_ps(m) == 0xff; }
+VEC_INLINE vec vec_permute(vec x, const int32_t lane[VEC_LANES])
+{
+    return _mm256_permutevar8x32_ps(
+        x, _mm256_loadu_si256((const __m256i *)(const void *)lane));
+}
 VEC_INLINE float vec_sum(vec a)
 {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a),
