@@ -278,7 +278,8 @@ typedef struct hull_refit_report {
     uint64_t slots_borrowed, slots_copied, slots_computed, slots_shared;
     uint64_t kept;           /* holes that kept their constant */
     double seconds;          /* bind to publish */
-    uint64_t reserved[8];
+    double publish_seconds;  /* of these, when a session could have waited */
+    uint64_t reserved[7];
 } hull_refit_report;
 
 /* Fills a new weight set from w and publishes it in one step. Strict: all

@@ -982,6 +982,9 @@ def winograd():
         r = rand(dt, *y.shape)
         u = to(dt, points(w, m, 2))
         case("winograd_weight", [to(dt, w)], u, m=m, tile=2)
+        s = torch.tensor([1.0, 0.5, -2.0])
+        case("winograd_weight", [to(dt, w), to(dt, s)],
+             to(dt, points(w * s[:, None, None, None], m, 2)), m=m, tile=2)
         case("conv_winograd", [x, u, b], to(dt, y), n=3, tile=2, m=m, pad=pad)
         case("conv_winograd", [x, u, b, r], to(dt, F.relu(y + d(r))), n=3,
              tile=2, m=m, pad=pad, act="relu")
@@ -1038,6 +1041,8 @@ def winograd():
              error=error, **{"n": 3, "tile": 4, "m": 2, "pad": [], **bad})
     case("winograd_weight", [z(1, 2, 3, 2)], None, error="kernel", m=2, tile=4)
     case("winograd_weight", [z(1, 2, 3)], None, error="rank", m=2, tile=4)
+    case("winograd_weight", [z(1, 2, 3, 3), z(2)], None, error="scale", m=2,
+         tile=4)
     for error, bad in (("pad", {"pad": [2, 0, 0, 0]}), ("n is", {"n": 0}),
                        ("panels", {"n": 5}), ("points", {"m": 4}),
                        ("act", {"act": "no"}), ("pad", {"pad": [1]})):
@@ -1073,7 +1078,17 @@ def pack():
             x = rand(dt, *shape)
             case("pack", [x], in_panels(x, axis, tile, groups), axis=axis,
                  tile=tile, groups=groups)
+    for dt in ("f32", "f16", "bf16", "f64"):
+        x, s = rand(dt, 6, 2, 3), rand(dt, 6)
+        case("pack", [x, s], in_panels(x * s[:, None, None], 0, 2, 2), axis=0,
+             tile=2, groups=2)
     z = torch.zeros
+    for error, x, s, bad in (("scale", z(2, 2), z(2, 1), {}),
+                             ("scale", z(2, 2), z(2), {"axis": 1}),
+                             ("scale", z(2, 2), z(3), {}),
+                             ("dtype", z(2, 2), z(2).double(), {}),
+                             ("i32", z(2, 2).int(), z(2).int(), {})):
+        case("pack", [x, s], None, error=error, **{"axis": 0, "tile": 4, **bad})
     case("pack", [z(0, 3)], z(0, 3, 4), axis=0, tile=4)
     case("pack", [z(0, 3)], z(1, 0, 4), axis=1, tile=4)
     case("pack", [z(3, 0, 2)], z(1, 0, 4), axis=0, tile=4)

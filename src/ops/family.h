@@ -68,6 +68,11 @@ typedef struct pack_walk {
 } pack_walk;
 hull_status pack_walk_open(pack_walk *w, const node *n, const tensor *in,
                            const tensor *out) MUST_CHECK;
+/* Operand 1: one factor of x's dtype per element of its first axis, or none. */
+hull_status infer_scale(graph *g, const node *n, const type *x) MUST_CHECK;
+/* Element `at` of w, which is of row `row`, times its factor, rounded; scale
+ * may be NULL. */
+double scaled_at(const tensor *w, const tensor *scale, int64_t row, int64_t at);
 
 /* What the ops of packed.c do to a sum before it is stored. */
 typedef enum packed_act {

@@ -13,7 +13,8 @@
  *             groups = c = n, w [taps, c]
  * Columns from n on are not looked at.
  *
- * winograd_weight  w [n, c, 3, 3] -> u [a a, ceil(n / tile), c, tile]: G w G^T
+ * winograd_weight  w [n, c, 3, 3] -> u [a a, ceil(n / tile), c, tile]: G w G^T,
+ *                  w first times a scale [n] where there is one
  * conv_winograd    x [b, h, w, c], u: a 3x3 convolution of stride 1, for every
  *                  m x m places y = A^T (sum over c of (B^T x B) * u) A
  * with a = m + 2 and the matrices of F(m x m, 3 x 3) by Lavin and Gray. An
@@ -231,6 +232,7 @@ static hull_status winograd_weight_infer(graph *g, node *n, const type *w)
     if (w->rank != 4)
         return fail(HULL_ESHAPE, "%s: weight of rank %" PRIu32 ", wanted 4",
                     node_what(n, what), w->rank);
+    TRY(infer_scale(g, n, w));
     TRY(infer_equal(g, n, w->dims[2], 3, "kernel and 3"));
     TRY(infer_equal(g, n, w->dims[3], 3, "kernel and 3"));
     dims[0] = (m + 2) * (m + 2);
@@ -477,7 +479,8 @@ static hull_status winograd_weight_eval(const node *n, const tensor *in,
         double w[9], u[POINTS_MAX] = {0};
 
         for (int i = 0; column < columns && i < 9; i++)
-            w[i] = load_at(&in[0], (column * channels + channel) * 9 + i);
+            w[i] = scaled_at(&in[0], tensor_given(in, n, 1) ? &in[1] : NULL, column,
+                             (column * channels + channel) * 9 + i);
         if (column < columns)
             sandwich(u, a == 4 ? g_2 : g_4, a, 3, w);
         for (int i = 0; i < a * a; i++)

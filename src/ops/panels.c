@@ -2,7 +2,8 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * panels.c - a weight in panels of `tile` columns, as the ops of packed.c read
- * it. What is short of a whole panel is 0.
+ * it. What is short of a whole panel is 0. A scale [groups * m] multiplies the
+ * columns of axis 0, as a folded batch norm does; the product is rounded.
  *
  * axis 0  x [groups * m, c, *] -> y [groups * ceil(m / tile), taps * c, tile]:
  *         y[g, p][tap * c + ch, t] = x[g, p * tile + t][ch, tap]
@@ -30,6 +31,22 @@ static hull_status pack_attrs(const node *n, int64_t *axis, int64_t *tile,
     return HULL_OK;
 }
 
+hull_status infer_scale(graph *g, const node *n, const type *x)
+{
+    const type *s;
+    char what[128];
+
+    if (!node_has(n, 1))
+        return HULL_OK;
+    TRY(infer_tensor(&s, g, n, 1));
+    TRY(infer_want(n, x, WANT_FLOAT));
+    TRY(infer_same(n, x, s));
+    if (s->rank != 1)
+        return fail(HULL_ESHAPE, "%s: scale of rank %" PRIu32 ", wanted 1",
+                    node_what(n, what), s->rank);
+    return infer_equal(g, n, s->dims[0], x->dims[0], "sizes of scale and rows");
+}
+
 hull_status panels_infer(graph *g, node *n)
 {
     int64_t axis, tile, groups, size;
@@ -40,10 +57,12 @@ hull_status panels_infer(graph *g, node *n)
     TRY(infer_tensor(&x, g, n, 0));
     TRY(infer_want(n, x, WANT_REAL));
     TRY(pack_attrs(n, &axis, &tile, &groups));
-    if (axis == 1 ? x->rank != 2 || groups != 1 : x->rank < 2)
+    TRY(infer_scale(g, n, x));
+    if (axis == 1 ? x->rank != 2 || groups != 1 || node_has(n, 1)
+                  : x->rank < 2)
         return fail(HULL_ESHAPE, "%s: axis %" PRId64 " of rank %" PRIu32
-                    " in %" PRId64 " groups", node_what(n, what), axis,
-                    x->rank, groups);
+                    " in %" PRId64 " groups%s", node_what(n, what), axis,
+                    x->rank, groups, node_has(n, 1) ? " with a scale" : "");
     if (dim_is_int(g->m, x->dims[axis], &size) && size % groups != 0)
         return fail(HULL_ESHAPE, "%s: %" PRId64 " rows in %" PRId64 " groups",
                     node_what(n, what), size, groups);
@@ -78,6 +97,18 @@ hull_status pack_walk_open(pack_walk *w, const node *n, const tensor *in,
     return data_want_shape(n, out, shape, 3);
 }
 
+double scaled_at(const tensor *w, const tensor *scale, int64_t row, int64_t at)
+{
+    double v = load_f64(w->dtype, w->data, (uint64_t)at);
+    uint64_t bits[2];
+
+    if (scale == NULL)
+        return v;
+    store_f64(w->dtype, bits, 0,
+              v * load_f64(scale->dtype, scale->data, (uint64_t)row));
+    return load_f64(w->dtype, bits, 0);
+}
+
 hull_status panels_eval(eval_ctx *cx, const node *n, const tensor *in,
                       tensor *out)
 {
@@ -94,13 +125,15 @@ hull_status panels_eval(eval_ctx *cx, const node *n, const tensor *in,
         for (int64_t k = 0; k < depth; k++) {
             int64_t column = r % w.columns;
             int64_t p = r / w.columns * w.panels + column / w.tile;
-            int64_t at = k % w.taps * w.channels + k / w.taps;
+            int64_t row = k % w.taps * w.channels + k / w.taps;
+            int64_t to = (p * depth + row) * w.tile + column % w.tile;
+            int64_t from = w.axis == 0 ? r * depth + k : k * w.columns + r;
 
-            if (w.axis == 1)
-                at = k;
-            data_copy(out->dtype, out->data,
-                      (p * depth + at) * w.tile + column % w.tile, in->data,
-                      w.axis == 0 ? r * depth + k : k * w.columns + r);
+            if (node_has(n, 1))
+                store_f64(out->dtype, out->data, (uint64_t)to,
+                          scaled_at(in, &in[1], r, from));
+            else
+                data_copy(out->dtype, out->data, to, in->data, from);
         }
     return HULL_OK;
 }

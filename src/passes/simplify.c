@@ -99,22 +99,68 @@ static val simplify_pad(graph *g, node *n)
     return n->in[0];
 }
 
+/* The packing that n does, of something else. */
+static node *repack(graph *g, const node *n, int64_t axis, val x, val scale)
+{
+    node *p = node_new(g, n->op);
+
+    node_input(g, p, x);
+    if (scale != 0)
+        node_input(g, p, scale);
+    if (n->op == OP_winograd_weight) {
+        node_int(g, p, "m", attr_int(n, "m"));
+    } else {
+        node_int(g, p, "axis", axis);
+        node_int(g, p, "groups", attr_int(n, "groups"));
+    }
+    node_int(g, p, "tile", attr_int(n, "tile"));
+    return p;
+}
+
+/* Is s a factor for each element of w's first axis? */
+static bool is_row_scale(const graph *g, val s, val w)
+{
+    const type *a = graph_type(g, s), *b = graph_type(g, w);
+
+    if (a->kind != TYPE_TENSOR || a->rank != b->rank || a->rank == 0 ||
+        a->dims[0] == DIM_UNKNOWN || a->dims[0] != b->dims[0])
+        return false;
+    for (uint32_t i = 1; i < a->rank; i++)
+        if (a->dims[i] != 1)
+            return false;
+    return true;
+}
+
+/* A product with a factor per row goes into the op that packs its rows. */
+static val simplify_scaled(graph *g, node *n)
+{
+    const node *mul = def_of(g, n->in[0], OP_mul);
+    const type *t;
+
+    if (mul == NULL || n->n_in > 1)
+        return 0;
+    t = graph_type(g, n->in[0]);
+    for (int i = 0; dtype_is_float(t->dtype) && i < 2; i++) {
+        val w = mul->in[i], s = mul->in[1 - i];
+
+        if (same_type(g, w, n->in[0]) && is_row_scale(g, s, w))
+            return node_add(g, repack(g, n, 0, w,
+                                      op_reshape(g, s, &t->dims[0], 1)));
+    }
+    return 0;
+}
+
 /* Rows of a transposed matrix are its columns. */
 static val simplify_pack(graph *g, node *n)
 {
     const node *turn = def_of(g, n->in[0], OP_transpose);
-    node *p;
+    int64_t axis = attr_int(n, "axis");
 
-    if (turn == NULL || attr_int(n, "groups") != 1 ||
-        graph_type(g, turn->in[0])->rank != 2 ||
-        node_attr(turn, "perm")->u.ints.p[0] != 1)
-        return 0;
-    p = node_new(g, OP_pack);
-    node_input(g, p, turn->in[0]);
-    node_int(g, p, "axis", 1 - attr_int(n, "axis"));
-    node_int(g, p, "tile", attr_int(n, "tile"));
-    node_int(g, p, "groups", 1);
-    return node_add(g, p);
+    if (turn != NULL && n->n_in == 1 && attr_int(n, "groups") == 1 &&
+        graph_type(g, turn->in[0])->rank == 2 &&
+        node_attr(turn, "perm")->u.ints.p[0] == 1)
+        return node_add(g, repack(g, n, 1 - axis, turn->in[0], 0));
+    return axis == 0 ? simplify_scaled(g, n) : 0;
 }
 
 /* f(f(x)) is x; not of a number is a bool, though. */
@@ -207,6 +253,7 @@ static rule_fn *const rules[OP_COUNT] = {
     [OP_concat] = simplify_concat,
     [OP_pad] = simplify_pad,
     [OP_pack] = simplify_pack,
+    [OP_winograd_weight] = simplify_scaled,
     [OP_neg] = simplify_twice,
     [OP_not] = simplify_twice,
     [OP_bit_not] = simplify_twice,

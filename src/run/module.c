@@ -40,6 +40,20 @@ static void *reclaim(void *user)
     return NULL;
 }
 
+void module_reclaim(module *m)
+{
+    weight_set *s;
+
+    do {
+        s = NULL;
+        pthread_mutex_lock(&m->retired_lock);
+        if (m->n_retired > 0)
+            s = m->retired[--m->n_retired];
+        pthread_mutex_unlock(&m->retired_lock);
+        set_free(s);
+    } while (s != NULL);
+}
+
 static void retire(module *m, weight_set *s)
 {
     hull_status st = HULL_ENOMEM;
@@ -122,9 +136,11 @@ uint64_t module_version(module *m)
     return v;
 }
 
-void module_publish(module *m, weight_set *s, bool keep_previous)
+double module_publish(module *m, weight_set *s, bool keep_previous)
 {
+    uint64_t begin = time_ns();
     weight_set *old, *older;
+    double seconds;
 
     pthread_mutex_lock(&m->lock);
     s->version = ++m->version;
@@ -135,8 +151,10 @@ void module_publish(module *m, weight_set *s, bool keep_previous)
     if (keep_previous)
         old = NULL;
     pthread_mutex_unlock(&m->lock);
+    seconds = (double)(time_ns() - begin) * 1e-9;
     drop(m, old);
     drop(m, older);
+    return seconds;
 }
 
 hull_status module_rollback(module *m)
@@ -199,6 +217,7 @@ hull_status module_new(module **out, plan *p, devices *ds)
     pthread_mutex_init(&m->refit, NULL);
     pthread_mutex_init(&m->retired_lock, NULL);
     pthread_cond_init(&m->retired_some, NULL);
+    fill_memory_init(&m->memory);
     TRY_OUT(load_programs(m));
     m->has_reclaimer = pthread_create(&m->reclaimer, NULL, reclaim, m) == 0;
     *out = m;
@@ -234,6 +253,7 @@ void module_unref(module *m)
     drop(m, m->current);
     drop(m, m->previous);
     fill_plan_unref(m->fill);
+    fill_memory_fini(&m->memory);
     for (uint32_t i = 0; m->mains != NULL && i < m->plan->n_blocks; i++)
         if (m->mains[i] != NULL)
             module_device(m, i)->be->program_free(m->mains[i]);

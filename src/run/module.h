@@ -6,9 +6,6 @@
 #ifndef HULL_RUN_MODULE_H
 #define HULL_RUN_MODULE_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "run/run.h"
 
 struct hull_module {
@@ -23,6 +20,7 @@ struct hull_module {
 
     pthread_mutex_t refit; /* refits are serial; held for a whole one */
     fill_plan *fill;
+    fill_memory memory;
 
     /* The reclaimer frees sets that nobody pins, so that no request does. */
     pthread_t reclaimer;
@@ -34,8 +32,12 @@ struct hull_module {
 };
 
 /* Publishes s (takes it) as the current set with the next version number. The
- * set before stays for a rollback, or none does. */
-void module_publish(module *m, weight_set *s, bool keep_previous);
+ * set before stays for a rollback, or none does. Seconds that readers could
+ * have waited for. */
+double module_publish(module *m, weight_set *s, bool keep_previous);
+/* With m->refit held: frees what the reclaimer has not come to, so that a fill
+ * finds its memory. */
+void module_reclaim(module *m);
 device *module_device(const module *m, uint32_t block);
 /* Where the unit's sources are now, into its places in a set's stamps. */
 void stamp_sources(source_stamp *stamps, const fill_unit *u,

@@ -171,7 +171,7 @@ static hull_status fill_loaded(module *m, container *c, file *f,
     TRY_OUT(bind_loaded(&b, c, m->plan, own, linked));
     if (fits) {
         TRY_OUT(slots_read(&s, c, m, own, b));
-        module_publish(m, s, false);
+        (void)module_publish(m, s, false);
     } else if (b != NULL) {
         st = module_fill_bound(m, b, o);
     } else if (container_has(c, "link")) {

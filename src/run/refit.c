@@ -30,6 +30,7 @@ static hull_status fill_and_publish(module *m, binding *b,
                                     const options *o,
                                     hull_refit_report *report)
 {
+    bool spare = option_on(o, OPT_spare);
     weight_set *s;
     hull_status st = want_fill_plan(m, b);
 
@@ -37,8 +38,17 @@ static hull_status fill_and_publish(module *m, binding *b,
         binding_free(b);
         return st;
     }
-    TRY(set_fill(&s, m->plan, m->fill, b, current, &m->devices, o, report));
-    module_publish(m, s, option_on(o, OPT_keep_previous));
+    if (spare)
+        module_reclaim(m);
+    fill_memory_keep(&m->memory, spare);
+    st = set_fill(&s, m->plan, m->fill, b, current, &m->devices, &m->memory, o,
+                  report);
+    if (!spare)
+        fill_memory_keep(&m->memory, false); /* the rooms */
+    if (st != HULL_OK)
+        return st;
+    report->publish_seconds =
+        module_publish(m, s, option_on(o, OPT_keep_previous));
     report->version = s->version;
     return HULL_OK;
 }
@@ -83,7 +93,10 @@ static hull_status refit_locked(module *m, weights *w, bind_options *how,
     }
     st = fill_and_publish(m, b, current, how->o, report);
 out:
-    module_unpin(m, current);
+    if (!m->memory.keep)
+        module_unpin(m, current);
+    else if (set_unref_last(current))
+        set_free(current); /* its memory is the next fill's */
     return st;
 }
 

@@ -12,6 +12,9 @@
 #ifndef HULL_RUN_H
 #define HULL_RUN_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "compile/compile.h"
 
 typedef struct hull_module module;
@@ -65,14 +68,69 @@ void fill_plan_unref(fill_plan *fp);
 hull_status binding_signature(digest *out, const plan *p, const binding *b)
     MUST_CHECK;
 
+/* ---- fill_memory.c: the memory of slots, and what fills compute in -------- */
+
+typedef struct slot_memory slot_memory;
+typedef struct fill_room fill_room;
+
+/* One per module. */
+typedef struct fill_memory {
+    pthread_mutex_t lock;
+    bool keep;           /* spare=on in the last fill */
+    slot_memory *slots;  /* that nobody uses, at most one per device */
+    fill_room *rooms;    /* that nobody uses */
+} fill_memory;
+
+/* A buffer with the slots of one fill; every group of slots holds a reference.
+ * Written only before the set of that fill is published. */
+struct slot_memory {
+    _Atomic(uint32_t) refs;
+    _Atomic(uint64_t) used; /* bytes of the groups that live */
+    device *d;
+    device_buffer *buffer;
+    uint64_t size;
+    fill_memory *home;
+    slot_memory *next;
+};
+
+/* One worker's stream and memory. */
+struct fill_room {
+    device *d;
+    stream *s;
+    place params, scratch;
+    fill_room *next;
+};
+
+void fill_memory_init(fill_memory *fm);
+void fill_memory_fini(fill_memory *fm);
+/* keep: what is not used any more stays for the next fill, else it goes, now
+ * and later. */
+void fill_memory_keep(fill_memory *fm, bool keep);
+/* At least `size` bytes of d, with one reference. */
+hull_status slot_memory_new(slot_memory **out, fill_memory *fm, device *d,
+                            uint64_t size) MUST_CHECK;
+/* For a group of so many bytes; 0: for nobody's. */
+slot_memory *slot_memory_ref(slot_memory *sm, uint64_t n_bytes);
+void slot_memory_unref(slot_memory *sm, uint64_t n_bytes);
+/* Mostly bytes of groups that are gone: better filled again than shared, so
+ * that a module's slots take at most twice their bytes. */
+bool slot_memory_wasted(slot_memory *sm);
+hull_status fill_room_take(fill_room **out, fill_memory *fm, device *d)
+    MUST_CHECK;
+void fill_room_give(fill_memory *fm, fill_room *r);
+/* At least `size` bytes; what was there is lost. */
+hull_status fill_room_grow(device *d, place *p, uint64_t size) MUST_CHECK;
+
 /* ---- set.c: weight sets -------------------------------------------------- */
 
 /* The filled slots of one unit; shared between sets with equal sources. */
 typedef struct slot_group {
     _Atomic(uint32_t) refs;
     const backend *be;
-    device_buffer **slots;
+    place *slots;
     uint32_t n_slots;
+    uint64_t bytes;      /* in `memory` */
+    slot_memory *memory; /* NULL: each slot has a buffer of its own */
     weights *borrowed;   /* the index whose bytes the slots point into */
 } slot_group;
 
@@ -102,7 +160,7 @@ struct weight_set {
  * counters are added to. */
 hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
                      binding *b, const weight_set *current,
-                     const devices *ds, const options *o,
+                     const devices *ds, fill_memory *fm, const options *o,
                      hull_refit_report *report) MUST_CHECK;
 /* HULL_ESTALE when the set borrows from a file that changed. */
 hull_status set_fresh(const weight_set *s) MUST_CHECK;

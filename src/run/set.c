@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * set.c - weight sets. A new set is filled beside the current one, unit by
- * unit and in parallel; nothing of the current set changes, so a failure
- * anywhere leaves the module as it was. Files are read with pread, never
- * through the mapping, so a file that is truncated meanwhile is an error and
- * not a signal; only borrow=on points into the mapping.
+ * set.c - weight sets. A new set is filled beside the current one, in parallel
+ * and the largest units first; nothing of the current set changes, so a
+ * failure anywhere leaves the module as it was. Files are read with pread,
+ * never through the mapping, so a file that is truncated meanwhile is an error
+ * and not a signal; only borrow=on points into the mapping. The caller's memory
+ * is read where it lies.
  */
 #include "run/module.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -20,7 +21,12 @@ typedef struct filler {
     const binding *b;
     const devices *ds;
     const weight_set *current;
+    fill_memory *memory;
     weight_set *set;
+    struct job *jobs;
+    size_t n_jobs;
+    bool *fresh;                /* per unit: its slots are to be filled */
+    _Atomic(uint32_t) *left;    /* per unit: jobs to do */
     bool borrow;
     _Atomic(uint32_t) *readers; /* release_weights: per storage of b->w[0] */
     pthread_mutex_t releasing;  /* one callback of the caller's at a time */
@@ -36,7 +42,7 @@ static slot_group *group_new(const fill_unit *u)
 
     if (g == NULL)
         return NULL;
-    g->slots = mem_calloc(u->n_slots, sizeof(*g->slots));
+    g->slots = mem_calloc(u->n_slots, sizeof *g->slots);
     if (g->slots == NULL) {
         mem_free(g);
         return NULL;
@@ -51,8 +57,9 @@ static void group_unref(slot_group *g)
 {
     if (g == NULL || atomic_fetch_sub(&g->refs, 1) != 1)
         return;
-    for (uint32_t i = 0; i < g->n_slots; i++)
-        g->be->buffer_free(g->slots[i]);
+    for (uint32_t i = 0; g->memory == NULL && i < g->n_slots; i++)
+        g->be->buffer_free(g->slots[i].buffer);
+    slot_memory_unref(g->memory, g->bytes);
     weights_unref(g->borrowed);
     mem_free(g->slots);
     mem_free(g);
@@ -71,6 +78,7 @@ typedef struct source_reader {
     const filler *f;
     const fill_source *s;
     const weight_entry *e;
+    uint64_t begin;    /* of the part that is asked for */
     void *whole;       /* all bytes of a strided tensor read in pieces */
 } source_reader;
 
@@ -92,6 +100,7 @@ static hull_status read_source(void *user, uint64_t off, void *dst, uint64_t n)
     source_reader *r = user;
     const plan_hole *h;
 
+    off += r->begin;
     if (r->e != NULL && off == 0 && n == r->s->n_bytes)
         return weights_read(r->f->b->w[r->s->w], r->e, dst);
     if (r->e != NULL && !r->e->dense)
@@ -103,10 +112,12 @@ static hull_status read_source(void *user, uint64_t off, void *dst, uint64_t n)
     return HULL_OK;
 }
 
+/* Bytes [off, off + dst.size) of a source. */
 static hull_status upload_source(filler *f, stream *st, place dst,
-                                 const fill_unit *u, const fill_source *s)
+                                 const fill_unit *u, const fill_source *s,
+                                 uint64_t off)
 {
-    source_reader r = {f, s, source_entry(f->b, s), NULL};
+    source_reader r = {f, s, source_entry(f->b, s), off, NULL};
     hull_status done;
 
     if (s->kept < 0 && r.e == NULL)
@@ -115,52 +126,52 @@ static hull_status upload_source(filler *f, stream *st, place dst,
     if (r.e != NULL && r.e->len != s->n_bytes)
         return fail(HULL_EINTERNAL, "'%.*s' changed its size",
                     STR_ARG(s->name));
-    f->read += s->n_bytes;
+    f->read += dst.size;
     done = u->d->be->upload_from(st, dst, read_source, &r);
     mem_free(r.whole);
     return done;
 }
 
-static bool can_borrow(const filler *f, const fill_unit *u,
-                       const weight_entry *e, const void **out_view)
+/* The bytes of e in place, NULL: kernels cannot read them there. */
+static const void *aligned_view(const weights *w, const weight_entry *e)
 {
-    const weight_storage *s;
-    size_t align;
+    const void *view = weights_view(w, e);
+    size_t align = hull_dtype_bits(e->dtype) / 8;
 
-    if (!f->borrow || e == NULL || !u->d->be->reads_host)
-        return false;
-    s = weights_storage(f->b->w[u->sources[0].w], e);
-    if (s->memory != NULL && s->release == NULL)
-        return false; /* the caller's memory is read during the call only */
-    *out_view = weights_view(f->b->w[u->sources[0].w], e);
-    align = hull_dtype_bits(e->dtype) / 8;
-    return *out_view != NULL &&
-           (align < 2 || (uintptr_t)*out_view % align == 0);
+    return view == NULL || align < 2 || (uintptr_t)view % align == 0 ? view
+                                                                     : NULL;
 }
 
-static hull_status fill_identity(filler *f, const fill_unit *u,
-                                 slot_group *g, stream *st)
+static const void *borrowed_view(const filler *f, const fill_unit *u)
 {
     const fill_source *s = &u->sources[0];
     const weight_entry *e = source_entry(f->b, s);
-    const void *view = NULL;
+    const weight_storage *st;
 
-    if (can_borrow(f, u, e, &view)) {
-        g->borrowed = weights_ref(f->b->w[s->w]);
-        f->borrowed++;
-        return u->d->be->buffer_wrap(&g->slots[0], u->d, view, s->n_bytes);
-    }
-    TRY(u->d->be->buffer_new(&g->slots[0], u->d, s->n_bytes));
-    TRY(upload_source(f, st, (place){g->slots[0], 0, s->n_bytes}, u, s));
-    f->copied++;
-    f->written += s->n_bytes;
-    return HULL_OK;
+    if (!f->borrow || !u->identity || e == NULL || !u->d->be->reads_host)
+        return NULL;
+    st = weights_storage(f->b->w[s->w], e);
+    if (st->memory != NULL && st->release == NULL)
+        return NULL; /* the caller's memory is read during the call only */
+    return aligned_view(f->b->w[s->w], e);
 }
 
-/* Buffers of one computed unit; freed when it is filled. */
+/* A source in memory, for the time of the fill. */
+static const void *source_in_memory(const filler *f, const fill_unit *u,
+                                    const fill_source *s)
+{
+    const weight_entry *e = source_entry(f->b, s);
+
+    if (e == NULL || e->len != s->n_bytes || !u->d->be->reads_host ||
+        weights_storage(f->b->w[s->w], e)->file >= 0)
+        return NULL;
+    return aligned_view(f->b->w[s->w], e);
+}
+
+/* Buffers of one computed unit. */
 typedef struct unit_run {
-    place *params, *results;
-    place scratch;
+    place *params;       /* in the room, or wrapped */
+    device_buffer **wrapped;
     shape *shapes, *result_shapes;
     program_plan *plan;
 } unit_run;
@@ -169,60 +180,84 @@ static void unit_run_fini(unit_run *r, const fill_unit *u)
 {
     const backend *be = u->d->be;
 
-    for (uint32_t i = 0; r->params != NULL && i < u->n_sources; i++)
-        be->buffer_free(r->params[i].buffer);
-    be->buffer_free(r->scratch.buffer);
+    for (uint32_t i = 0; r->wrapped != NULL && i < u->n_sources; i++)
+        be->buffer_free(r->wrapped[i]);
     if (r->plan != NULL)
         be->plan_free(r->plan);
     mem_free(r->params);
-    mem_free(r->results);
+    mem_free(r->wrapped);
     mem_free(r->shapes);
     mem_free(r->result_shapes);
 }
 
-static hull_status compute_unit(filler *f, const fill_unit *u, slot_group *g,
-                                stream *s, unit_run *r)
+static hull_status unit_run_init(unit_run *r, const fill_unit *u)
+{
+    r->params = mem_calloc(u->n_sources + 1, sizeof *r->params);
+    r->wrapped = mem_calloc(u->n_sources + 1, sizeof(*r->wrapped));
+    r->shapes = mem_calloc(u->n_sources + 1, sizeof *r->shapes);
+    r->result_shapes = mem_calloc(u->n_slots, sizeof *r->result_shapes);
+    if (r->params == NULL || r->wrapped == NULL || r->shapes == NULL ||
+        r->result_shapes == NULL)
+        return fail_oom(u->n_sources * sizeof *r->params);
+    return HULL_OK;
+}
+
+/* Every source as a parameter: where it lies, or read into the room. */
+static hull_status bring_sources(filler *f, const fill_unit *u,
+                                 fill_room *room, unit_run *r)
+{
+    uint64_t size = 0;
+
+    for (uint32_t i = 0; i < u->n_sources; i++) {
+        const fill_source *s = &u->sources[i];
+        const void *view = source_in_memory(f, u, s);
+
+        r->shapes[i] = s->shape;
+        r->params[i] = (place){NULL, view == NULL ? size : 0, s->n_bytes};
+        if (view == NULL)
+            size += round_up(s->n_bytes, PLACE_ALIGN);
+        else
+            TRY(u->d->be->buffer_wrap(&r->wrapped[i], u->d, view, s->n_bytes));
+    }
+    TRY(fill_room_grow(u->d, &room->params, size));
+    for (uint32_t i = 0; i < u->n_sources; i++) {
+        r->params[i].buffer = r->wrapped[i];
+        if (r->wrapped[i] != NULL) {
+            f->read += r->params[i].size;
+            continue;
+        }
+        r->params[i].buffer = room->params.buffer;
+        TRY(upload_source(f, room->s, r->params[i], u, &u->sources[i], 0));
+    }
+    return HULL_OK;
+}
+
+static hull_status compute_unit(filler *f, const fill_unit *u,
+                                const slot_group *g, fill_room *room,
+                                unit_run *r)
 {
     const backend *be = u->d->be;
     uint64_t scratch;
 
-    r->params = mem_calloc(u->n_sources + 1, sizeof *r->params);
-    r->results = mem_calloc(u->n_slots, sizeof *r->results);
-    r->shapes = mem_calloc(u->n_sources + 1, sizeof *r->shapes);
-    r->result_shapes = mem_calloc(u->n_slots, sizeof *r->result_shapes);
-    if (r->params == NULL || r->results == NULL || r->shapes == NULL ||
-        r->result_shapes == NULL)
-        return fail_oom(u->n_sources * sizeof *r->params);
-    for (uint32_t i = 0; i < u->n_sources; i++) {
-        place *at = &r->params[i];
-
-        r->shapes[i] = u->sources[i].shape;
-        at->size = u->sources[i].n_bytes;
-        TRY(be->buffer_new(&at->buffer, u->d, at->size));
-        TRY(upload_source(f, s, *at, u, &u->sources[i]));
-    }
+    TRY(unit_run_init(r, u));
+    TRY(bring_sources(f, u, room, r));
     TRY(be->program_plan(&r->plan, u->prog, r->shapes, u->n_sources,
                          r->result_shapes, &scratch));
-    r->scratch.size = scratch;
-    TRY(be->buffer_new(&r->scratch.buffer, u->d, scratch));
-    for (uint32_t i = 0; i < u->n_slots; i++) {
-        TRY(be->buffer_new(&g->slots[i], u->d, u->slot_bytes[i]));
-        r->results[i] = (place){g->slots[i], 0, u->slot_bytes[i]};
+    TRY(fill_room_grow(u->d, &room->scratch, scratch));
+    TRY(be->program_run(room->s, u->prog, r->plan, r->params, g->slots,
+                        room->scratch));
+    for (uint32_t i = 0; i < u->n_slots; i++)
         f->written += u->slot_bytes[i];
-    }
-    TRY(be->program_run(s, u->prog, r->plan, r->params, r->results,
-                        r->scratch));
-    f->computed += u->n_slots;
     return HULL_OK;
 }
 
-static hull_status fill_computed(filler *f, const fill_unit *u, slot_group *g,
-                                 stream *s)
+static hull_status fill_computed(filler *f, const fill_unit *u,
+                                 const slot_group *g, fill_room *room)
 {
     unit_run r = {0};
-    hull_status st = compute_unit(f, u, g, s, &r), synced;
+    hull_status st = compute_unit(f, u, g, room, &r), synced;
 
-    synced = u->d->be->stream_sync(s); /* before its buffers go */
+    synced = u->d->be->stream_sync(room->s); /* before its buffers go */
     unit_run_fini(&r, u);
     return st != HULL_OK ? st : synced;
 }
@@ -303,7 +338,8 @@ static slot_group *same_sources(const filler *f, uint32_t unit)
     if (old == NULL)
         return NULL;
     g = f->current->groups[old - f->current->fill->units];
-    if (f->borrow != (g->borrowed != NULL) && u->identity)
+    if ((f->borrow != (g->borrowed != NULL) && u->identity) ||
+        slot_memory_wasted(g->memory))
         return NULL;
     for (uint32_t i = 0; i < u->n_sources; i++) {
         const source_stamp *a = &f->set->stamps[u->first_source + i];
@@ -343,16 +379,23 @@ void stamp_sources(source_stamp *stamps, const fill_unit *u,
     }
 }
 
-static hull_status fill_one(void *user, size_t i)
-{
-    filler *f = user;
-    const fill_unit *u = &f->fp->units[i];
-    slot_group *g;
-    stream *s = NULL;
-    hull_status st;
+/* ---- where each unit's slots come from ----------------------------------- */
 
-    stamp_sources(f->set->stamps, u, f->b);
-    g = same_sources(f, (uint32_t)i);
+/* No checkpoint changes it: all later sets share it. */
+static bool is_constant(const fill_unit *u)
+{
+    for (uint32_t i = 0; i < u->n_sources; i++)
+        if (u->sources[i].kept < 0)
+            return false;
+    return true;
+}
+
+static hull_status begin_unit(filler *f, uint32_t i)
+{
+    const fill_unit *u = &f->fp->units[i];
+    slot_group *g = same_sources(f, i);
+    const void *view;
+
     if (g != NULL) {
         atomic_fetch_add(&g->refs, 1);
         f->set->groups[i] = g;
@@ -365,12 +408,165 @@ static hull_status fill_one(void *user, size_t i)
     if (g == NULL)
         return fail_oom(sizeof *g);
     f->set->groups[i] = g;
-    TRY(u->d->be->stream_new(&s, u->d));
-    st = u->identity ? fill_identity(f, u, g, s) : fill_computed(f, u, g, s);
-    if (st == HULL_OK)
-        st = u->d->be->stream_sync(s);
-    u->d->be->stream_free(s);
-    if (st == HULL_OK)
+    view = borrowed_view(f, u);
+    if (view != NULL) {
+        g->borrowed = weights_ref(f->b->w[u->sources[0].w]);
+        f->borrowed++;
+        g->slots[0].size = u->slot_bytes[0];
+        return u->d->be->buffer_wrap(&g->slots[0].buffer, u->d, view,
+                                     g->slots[0].size);
+    }
+    f->fresh[i] = true;
+    if (u->identity)
+        f->copied += u->n_slots;
+    else
+        f->computed += u->n_slots;
+    for (uint32_t k = 0; k < u->n_slots; k++) {
+        g->slots[k] = (place){NULL, g->bytes, u->slot_bytes[k]};
+        if (is_constant(u)) { /* or it would hold the memory of all others */
+            g->slots[k].off = 0;
+            TRY(u->d->be->buffer_new(&g->slots[k].buffer, u->d,
+                                     u->slot_bytes[k]));
+            continue;
+        }
+        if (g->slots[k].size > INT64_MAX ||
+            !add_u64(&g->bytes, g->bytes,
+                     round_up(g->slots[k].size, PLACE_ALIGN)))
+            return fail_oom(u->slot_bytes[k]);
+    }
+    return HULL_OK;
+}
+
+/* Has unit i slots to be filled that wait for memory on d? */
+static bool is_homeless(const filler *f, uint32_t i, const device *d)
+{
+    return f->fresh[i] && f->fp->units[i].d == d &&
+           f->set->groups[i]->slots[0].buffer == NULL;
+}
+
+/* The slots of one device that are to be filled, one after the other. */
+static hull_status place_groups(filler *f, device *d)
+{
+    uint64_t size = 0;
+    slot_memory *sm;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < f->fp->n_units; i++) {
+        if (!is_homeless(f, i, d))
+            continue;
+        n++;
+        if (!add_u64(&size, size, f->set->groups[i]->bytes))
+            return fail_oom(SIZE_MAX);
+    }
+    if (n == 0)
+        return HULL_OK;
+    TRY(slot_memory_new(&sm, f->memory, d, size));
+    size = 0;
+    for (uint32_t i = 0; i < f->fp->n_units; i++) {
+        slot_group *g = f->set->groups[i];
+
+        if (!is_homeless(f, i, d))
+            continue;
+        g->memory = slot_memory_ref(sm, g->bytes);
+        for (uint32_t k = 0; k < g->n_slots; k++) {
+            g->slots[k].buffer = sm->buffer;
+            g->slots[k].off += size;
+        }
+        size += g->bytes;
+    }
+    slot_memory_unref(sm, 0);
+    return HULL_OK;
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+/* What one worker does at a time: a computed unit, or a part of a slot that is
+ * its source unchanged. */
+typedef struct job {
+    uint32_t unit;
+    uint64_t off, n;
+} job;
+
+#define PART ((uint64_t)4 << 20)
+
+static void add_jobs(filler *f, uint32_t i)
+{
+    const fill_unit *u = &f->fp->units[i];
+    const weight_entry *e = source_entry(f->b, &u->sources[0]);
+    uint64_t size = 0, part = UINT64_MAX, off = 0;
+
+    for (uint32_t k = 0; k < u->n_slots; k++)
+        size += u->slot_bytes[k];
+    if (u->identity && (e == NULL || e->dense))
+        part = PART;
+    do {
+        uint64_t n = size - off < part ? size - off : part;
+
+        if (f->jobs != NULL)
+            f->jobs[f->n_jobs] = (job){i, off, n};
+        f->n_jobs++;
+        f->left[i]++;
+        off += n;
+    } while (off < size);
+}
+
+/* The largest first, so that the last ones end together. */
+static int by_size(const void *a, const void *b)
+{
+    const job *x = a, *y = b;
+
+    if (x->n != y->n)
+        return x->n < y->n ? 1 : -1;
+    if (x->unit != y->unit)
+        return x->unit < y->unit ? -1 : 1;
+    return (x->off > y->off) - (x->off < y->off);
+}
+
+static hull_status make_jobs(filler *f)
+{
+    for (uint32_t i = 0; i < f->fp->n_units; i++)
+        if (f->fresh[i])
+            add_jobs(f, i);
+    f->jobs = mem_calloc(f->n_jobs + 1, sizeof *f->jobs);
+    if (f->jobs == NULL)
+        return fail_oom(f->n_jobs * sizeof *f->jobs);
+    f->n_jobs = 0;
+    for (uint32_t i = 0; i < f->fp->n_units; i++) {
+        f->left[i] = 0;
+        if (f->fresh[i])
+            add_jobs(f, i);
+    }
+    qsort(f->jobs, f->n_jobs, sizeof *f->jobs, by_size);
+    return HULL_OK;
+}
+
+static hull_status fill_part(filler *f, const job *j, fill_room *room)
+{
+    const fill_unit *u = &f->fp->units[j->unit];
+    place to = f->set->groups[j->unit]->slots[0];
+    hull_status st, synced;
+
+    to.off += j->off;
+    to.size = j->n;
+    st = upload_source(f, room->s, to, u, &u->sources[0], j->off);
+    f->written += j->n;
+    synced = u->d->be->stream_sync(room->s);
+    return st != HULL_OK ? st : synced;
+}
+
+static hull_status do_job(void *user, size_t i)
+{
+    filler *f = user;
+    const job *j = &f->jobs[i];
+    const fill_unit *u = &f->fp->units[j->unit];
+    const slot_group *g = f->set->groups[j->unit];
+    fill_room *room;
+    hull_status st;
+
+    TRY(fill_room_take(&room, f->memory, u->d));
+    st = u->identity ? fill_part(f, j, room) : fill_computed(f, u, g, room);
+    fill_room_give(f->memory, room);
+    if (st == HULL_OK && atomic_fetch_sub(&f->left[j->unit], 1) == 1)
         release_sources(f, u, g);
     return st;
 }
@@ -380,18 +576,22 @@ static hull_status fill_one(void *user, size_t i)
 static hull_status set_new(filler *f)
 {
     weight_set *s = mem_calloc(1, sizeof *s);
-    uint32_t stamps = f->fp->n_sources;
+    uint32_t stamps = f->fp->n_sources, n_units = f->fp->n_units;
 
-    if (s == NULL)
-        return fail_oom(sizeof *s);
+    f->fresh = mem_calloc(n_units + 1, sizeof *f->fresh);
+    f->left = mem_calloc(n_units + 1, sizeof *f->left);
+    if (s == NULL || f->fresh == NULL || f->left == NULL) {
+        mem_free(s);
+        return fail_oom(n_units * sizeof *f->left);
+    }
     f->set = s;
     atomic_init(&s->refs, 1);
     s->fill = fill_plan_ref(f->fp);
-    s->groups = mem_calloc(f->fp->n_units + 1, sizeof(*s->groups));
+    s->groups = mem_calloc(n_units + 1, sizeof(*s->groups));
     s->block_slots = mem_calloc(f->p->n_blocks + 1, sizeof(*s->block_slots));
     if (s->groups == NULL || s->block_slots == NULL)
-        return fail_oom(f->fp->n_units * sizeof *s->groups);
-    s->n_groups = f->fp->n_units;
+        return fail_oom(n_units * sizeof *s->groups);
+    s->n_groups = n_units;
     s->n_blocks = f->p->n_blocks;
     s->stamps = mem_calloc(stamps + 1, sizeof *s->stamps);
     s->label = mem_strndup(weights_label(f->b->w[0]),
@@ -414,8 +614,8 @@ static void place_slots(filler *f)
         const fill_unit *u = &f->fp->units[i];
 
         for (uint32_t k = 0; k < u->n_slots; k++)
-            f->set->block_slots[u->block][u->slots[k]] = (place){
-                f->set->groups[i]->slots[k], 0, u->slot_bytes[k]};
+            f->set->block_slots[u->block][u->slots[k]] =
+                f->set->groups[i]->slots[k];
     }
 }
 
@@ -448,12 +648,31 @@ static bool may_keep(const binding *b)
     return true;
 }
 
+static hull_status fill_slots(filler *f)
+{
+    for (uint32_t i = 0; i < f->fp->n_units; i++) {
+        stamp_sources(f->set->stamps, &f->fp->units[i], f->b);
+        TRY(begin_unit(f, i));
+    }
+    for (uint32_t i = 0; i < f->ds->n; i++)
+        TRY(place_groups(f, f->ds->d[i]));
+    TRY(make_jobs(f));
+    TRY(pool_for(f->ds->pool, f->n_jobs, do_job, f));
+    TRY(check_files(f));
+    place_slots(f);
+    for (uint32_t i = 0; i < f->set->n_groups; i++)
+        f->set->borrows = f->set->borrows ||
+                          f->set->groups[i]->borrowed != NULL;
+    return HULL_OK;
+}
+
 hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
                      binding *b, const weight_set *current,
-                     const devices *ds, const options *o,
+                     const devices *ds, fill_memory *fm, const options *o,
                      hull_refit_report *report)
 {
-    filler f = {.p = p, .fp = fp, .b = b, .ds = ds, .current = current};
+    filler f = {.p = p, .fp = fp, .b = b, .ds = ds, .current = current,
+                .memory = fm};
     hull_status st = HULL_OK;
 
     *out = NULL;
@@ -462,11 +681,7 @@ hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
     TRY_OUT(set_new(&f));
     if (option_on(o, OPT_release_weights))
         TRY_OUT(count_readers(&f));
-    TRY_OUT(pool_for(ds->pool, fp->n_units, fill_one, &f));
-    TRY_OUT(check_files(&f));
-    place_slots(&f);
-    for (uint32_t i = 0; i < f.set->n_groups; i++)
-        f.set->borrows = f.set->borrows || f.set->groups[i]->borrowed != NULL;
+    TRY_OUT(fill_slots(&f));
     add_to_report(&f, report);
     if (f.set->borrows || (option_on(o, OPT_keep_sources) && may_keep(b))) {
         f.set->bound = b;
@@ -477,6 +692,9 @@ hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
 out:
     set_free(f.set);
     binding_free(b);
+    mem_free(f.jobs);
+    mem_free(f.fresh);
+    mem_free(f.left);
     mem_free(f.readers);
     pthread_mutex_destroy(&f.releasing);
     return st;

@@ -259,15 +259,16 @@ static hull_status make_slot(slots_reader *r, slot_group *g, uint32_t at,
     hull_status st;
     stream *s;
 
+    g->slots[at].size = size;
     if (be->reads_host) {
         if (g->borrowed == NULL)
             g->borrowed = weights_ref(r->w);
         r->set->borrows = true;
-        return be->buffer_wrap(&g->slots[at], d, src, size);
+        return be->buffer_wrap(&g->slots[at].buffer, d, src, size);
     }
-    TRY(be->buffer_new(&g->slots[at], d, size));
+    TRY(be->buffer_new(&g->slots[at].buffer, d, size));
     TRY(be->stream_new(&s, d));
-    st = be->upload(s, (place){g->slots[at], 0, size}, src);
+    st = be->upload(s, g->slots[at], src);
     if (st == HULL_OK)
         st = be->stream_sync(s);
     be->stream_free(s);
@@ -287,9 +288,9 @@ static hull_status read_group(slots_reader *r, uint32_t block,
     g->be = d->be;
     r->set->groups[r->next_group++] = g;
     r->set->n_groups = r->next_group;
-    g->slots = mem_calloc(n + 1, sizeof(*g->slots));
+    g->slots = mem_calloc(n + 1, sizeof *g->slots);
     if (g->slots == NULL)
-        return fail_oom(n * sizeof(*g->slots));
+        return fail_oom(n * sizeof *g->slots);
     g->n_slots = n;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t slot = slots != NULL ? slots[i] : i;
@@ -298,7 +299,7 @@ static hull_status read_group(slots_reader *r, uint32_t block,
 
         TRY(slot_source(&src, &size, r, block, slot));
         TRY(make_slot(r, g, i, d, src, size));
-        r->set->block_slots[block][slot] = (place){g->slots[i], 0, size};
+        r->set->block_slots[block][slot] = g->slots[i];
     }
     return HULL_OK;
 }

@@ -19,6 +19,7 @@ typedef struct packing {
     pack_walk w;
     int64_t width, depth;
     const char *x;
+    const float *scale; /* of each row, or NULL */
     char *y;
     bool lines;      /* rows of a panel are whole lines */
 } packing;
@@ -48,9 +49,10 @@ VEC_INLINE int64_t panel_row(const pack_walk *w, int64_t k)
 #define LINE_FLOATS 16
 #define VECS (LINE_FLOATS / VEC_LANES)
 
-/* A line of columns, from column c on, of rows [k, k + n) of floats. */
+/* A line of columns of rows [k, k + n) of floats. */
 VEC_INLINE void turn_floats(const packing *p, const float *x, int64_t have,
-                            int64_t k, int64_t n, float *panel)
+                            int64_t k, int64_t n, const vec *scale,
+                            float *panel)
 {
     vec r[VECS][VEC_LANES];
 
@@ -75,22 +77,49 @@ VEC_INLINE void turn_floats(const packing *p, const float *x, int64_t have,
             continue;
         VEC_UNROLL
         for (int h = 0; h < VECS; h++)
-            vec_stream(to + h * VEC_LANES, r[h][i]);
+            vec_stream(to + h * VEC_LANES, scale == NULL
+                                               ? r[h][i]
+                                               : vec_mul(r[h][i], scale[h]));
     }
 }
 
-/* `have` rows of x as one panel of whole lines. */
-static void pack_floats(const packing *p, const float *x, int64_t have,
-                        float *panel)
+/* Factors of the columns of a line; 0 where there is none. */
+VEC_INLINE void line_scale(vec *to, const float *scale, int64_t have)
+{
+    VEC_UNROLL
+    for (int h = 0; h < VECS; h++) {
+        int64_t n = have - h * VEC_LANES;
+
+        n = n < 0 ? 0 : n < VEC_LANES ? n : VEC_LANES;
+        to[h] = vec_load_some(scale + h * VEC_LANES, n);
+    }
+}
+
+VEC_INLINE void pack_line(const packing *p, const float *x, int64_t have,
+                          const vec *scale, float *panel)
 {
     int64_t k = 0;
 
     for (; k + VEC_LANES <= p->depth; k += VEC_LANES)
-        for (int64_t c = 0; c < p->w.tile; c += LINE_FLOATS)
-            turn_floats(p, x + c * p->depth, have - c, k, VEC_LANES,
-                        panel + c);
-    for (int64_t c = 0; k < p->depth && c < p->w.tile; c += LINE_FLOATS)
-        turn_floats(p, x + c * p->depth, have - c, k, p->depth - k, panel + c);
+        turn_floats(p, x, have, k, VEC_LANES, scale, panel);
+    if (k < p->depth)
+        turn_floats(p, x, have, k, p->depth - k, scale, panel);
+}
+
+/* `have` rows of x as one panel of whole lines. */
+static void pack_floats(const packing *p, const float *x, int64_t have,
+                        const float *scale, float *panel)
+{
+    vec factors[VECS];
+
+    for (int64_t c = 0; c < p->w.tile; c += LINE_FLOATS) {
+        if (scale == NULL) {
+            pack_line(p, x + c * p->depth, have - c, NULL, panel + c);
+            continue;
+        }
+        line_scale(factors, scale + c, have - c);
+        pack_line(p, x + c * p->depth, have - c, factors, panel + c);
+    }
 }
 
 static void pack_one(const packing *p, const char *x, char *panel, int64_t c,
@@ -126,6 +155,15 @@ static void pack_any(const packing *p, const char *x, int64_t have, char *panel)
                (size_t)((p->w.tile - have) * p->width));
 }
 
+/* Floats of a panel that pack_any has made. */
+static void scale_panel(const packing *p, const float *scale, int64_t have,
+                        float *panel)
+{
+    for (int64_t k = 0; k < p->depth; k++)
+        for (int64_t c = 0; c < have; c++)
+            panel[k * p->w.tile + c] *= scale[c];
+}
+
 static void pack_panels(void *user, int64_t begin, int64_t end)
 {
     const packing *p = user;
@@ -133,16 +171,20 @@ static void pack_panels(void *user, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         int64_t c = i % p->w.panels * p->w.tile;
         int64_t have = p->w.columns - c;
-        const char *x = p->x + (i / p->w.panels * p->w.columns + c) *
-                                   p->depth * p->width;
+        int64_t row = i / p->w.panels * p->w.columns + c;
+        const char *x = p->x + row * p->depth * p->width;
+        const float *scale = p->scale != NULL ? p->scale + row : NULL;
         char *panel = p->y + i * p->depth * p->w.tile * p->width;
 
         have = have < p->w.tile ? have : p->w.tile;
-        if (p->width == 4 && p->lines)
-            pack_floats(p, (const float *)(const void *)x, have,
+        if (p->width == 4 && p->lines) {
+            pack_floats(p, (const float *)(const void *)x, have, scale,
                         (float *)(void *)panel);
-        else
-            pack_any(p, x, have, panel);
+            continue;
+        }
+        pack_any(p, x, have, panel);
+        if (scale != NULL)
+            scale_panel(p, scale, have, (float *)(void *)panel);
     }
     _mm_sfence();
 }
@@ -194,6 +236,7 @@ hull_status VEC_NAME(cpu_pack)(eval_ctx *cx, const node *n, const tensor *in,
     if (tensor_numel(out) == 0)
         return HULL_OK;
     p.depth = p.w.taps * p.w.channels;
+    p.scale = tensor_given(in, n, 1) ? in[1].data : NULL;
     row = p.w.tile * p.width;
     p.lines = row % LINE == 0 && (uintptr_t)p.y % LINE == 0;
     blocks = (p.depth + SOME_ROWS - 1) / SOME_ROWS;

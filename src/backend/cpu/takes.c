@@ -120,7 +120,8 @@ static bool is_cast_int(hull_dtype dt)
 
 bool takes_pack(const graph *g, const node *n)
 {
-    return is_plain(g, n->in[0], 64);
+    return is_plain(g, n->in[0], 64) &&
+           (n->n_in < 2 || graph_type(g, n->in[0])->dtype == HULL_F32);
 }
 
 bool takes_cast(const graph *g, const node *n)

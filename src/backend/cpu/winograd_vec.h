@@ -408,9 +408,14 @@ hull_status VEC_NAME(cpu_conv_winograd)(eval_ctx *cx, const node *n,
 #if VEC_LANES == 16
 typedef __m512d wide;
 #define WIDE_OP(name) _mm512_##name
-VEC_INLINE wide wide_load(const float *p)
+typedef __m256 wide_floats;
+VEC_INLINE wide_floats wide_scale(const float *p)
 {
-    return _mm512_cvtps_pd(_mm256_loadu_ps(p));
+    return _mm256_loadu_ps(p);
+}
+VEC_INLINE wide wide_load(const float *p, wide_floats scale)
+{
+    return _mm512_cvtps_pd(_mm256_mul_ps(_mm256_loadu_ps(p), scale));
 }
 VEC_INLINE void wide_store(float *p, wide x)
 {
@@ -419,9 +424,14 @@ VEC_INLINE void wide_store(float *p, wide x)
 #else
 typedef __m256d wide;
 #define WIDE_OP(name) _mm256_##name
-VEC_INLINE wide wide_load(const float *p)
+typedef __m128 wide_floats;
+VEC_INLINE wide_floats wide_scale(const float *p)
 {
-    return _mm256_cvtps_pd(_mm_loadu_ps(p));
+    return _mm_loadu_ps(p);
+}
+VEC_INLINE wide wide_load(const float *p, wide_floats scale)
+{
+    return _mm256_cvtps_pd(_mm_mul_ps(_mm_loadu_ps(p), scale));
 }
 VEC_INLINE void wide_store(float *p, wide x)
 {
@@ -456,8 +466,10 @@ VEC_INLINE void turn_weight(int m, const wide *d, wide *o, int step)
     o[5 * step] = d[2];
 }
 
-/* WIDE columns of one channel: w [9][MICRO_COLS] to u, a point apart. */
-VEC_INLINE void weight_points(int m, const float *w, float *u, int64_t point)
+/* WIDE columns of one channel: w [9][MICRO_COLS] times their scale to u
+ * [points][MICRO_COLS]. */
+VEC_INLINE void weight_points(int m, const float *w, wide_floats scale,
+                              float *u)
 {
     int a = m + 2;
     wide d[3], o[6], x[18];
@@ -466,7 +478,7 @@ VEC_INLINE void weight_points(int m, const float *w, float *u, int64_t point)
     for (int j = 0; j < 3; j++) {
         VEC_UNROLL
         for (int i = 0; i < 3; i++)
-            d[i] = wide_load(w + (i * 3 + j) * MICRO_COLS);
+            d[i] = wide_load(w + (i * 3 + j) * MICRO_COLS, scale);
         turn_weight(m, d, x + j, 3);
     }
     VEC_UNROLL
@@ -474,7 +486,7 @@ VEC_INLINE void weight_points(int m, const float *w, float *u, int64_t point)
         turn_weight(m, x + i * 3, o, 1);
         VEC_UNROLL
         for (int j = 0; j < a; j++)
-            wide_store(u + (i * a + j) * point, o[j]);
+            wide_store(u + (i * a + j) * MICRO_COLS, o[j]);
     }
 }
 
@@ -482,8 +494,9 @@ VEC_INLINE void weight_points(int m, const float *w, float *u, int64_t point)
 
 typedef struct weights_job {
     int64_t m, n, channels, chunks, panels_n;
-    const float *w;
+    const float *w, *scale;
     float *u;
+    bool lines; /* u is aligned */
 } weights_job;
 
 /* Rows of `n` floats, MICRO_COLS of them `ld` apart, the first `have` of which
@@ -515,11 +528,37 @@ static void turn_rows(const float *w, int64_t ld, int64_t have, int64_t n,
     }
 }
 
+/* All points of one channel, each written as whole lines past the caches. */
+static void weight_channel(const weights_job *j, const float *w,
+                           const float *scale, float *u)
+{
+    int64_t point = j->panels_n * j->channels * MICRO_COLS;
+    int64_t n = (j->m + 2) * (j->m + 2);
+    float points[POINTS_MAX * MICRO_COLS];
+
+    for (int k = 0; k < MICRO_COLS; k += WIDE) {
+        wide_floats s = wide_scale(scale + k);
+
+        if (j->m == 2)
+            weight_points(2, w + k, s, points + k);
+        else
+            weight_points(4, w + k, s, points + k);
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < MICRO_COLS; k += VEC_LANES) {
+            vec v = vec_load(points + i * MICRO_COLS + k);
+
+            if (j->lines)
+                vec_stream(u + i * point + k, v);
+            else
+                vec_store(u + i * point + k, v);
+        }
+}
+
 static void weight_range(void *user, int64_t begin, int64_t end)
 {
     const weights_job *j = user;
-    int64_t point = j->panels_n * j->channels * MICRO_COLS;
-    float turned[SOME_CHANNELS * 9 * MICRO_COLS];
+    float turned[SOME_CHANNELS * 9 * MICRO_COLS], scale[MICRO_COLS];
 
     for (int64_t i = begin; i < end; i++) {
         int64_t p = i / j->chunks, c0 = i % j->chunks * SOME_CHANNELS;
@@ -527,19 +566,17 @@ static void weight_range(void *user, int64_t begin, int64_t end)
         float *u = j->u + (p * j->channels + c0) * MICRO_COLS;
 
         left = left < SOME_CHANNELS ? left : SOME_CHANNELS;
+        for (int k = 0; k < MICRO_COLS; k++)
+            scale[k] = j->scale == NULL ? 1.0f
+                       : k < have ? j->scale[p * MICRO_COLS + k]
+                                  : 0.0f;
         turn_rows(j->w + (p * MICRO_COLS * j->channels + c0) * 9,
                   j->channels * 9, have, left * 9, turned);
         for (int64_t c = 0; c < left; c++)
-            for (int k = 0; k < MICRO_COLS; k += WIDE) {
-                const float *w = turned + c * 9 * MICRO_COLS + k;
-                float *to = u + c * MICRO_COLS + k;
-
-                if (j->m == 2)
-                    weight_points(2, w, to, point);
-                else
-                    weight_points(4, w, to, point);
-            }
+            weight_channel(j, turned + c * 9 * MICRO_COLS, scale,
+                           u + c * MICRO_COLS);
     }
+    _mm_sfence();
 }
 
 hull_status VEC_NAME(cpu_winograd_weight)(eval_ctx *cx, const node *n,
@@ -547,8 +584,10 @@ hull_status VEC_NAME(cpu_winograd_weight)(eval_ctx *cx, const node *n,
 {
     weights_job j = {.m = attr_int(n, "m"), .n = in[0].shape[0],
                      .channels = in[0].shape[1], .panels_n = out->shape[1],
-                     .w = in[0].data, .u = out->data};
+                     .w = in[0].data, .u = out->data,
+                     .scale = tensor_given(in, n, 1) ? in[1].data : NULL};
 
+    j.lines = (uintptr_t)j.u % 64 == 0;
     j.chunks = (j.channels + SOME_CHANNELS - 1) / SOME_CHANNELS;
     cpu_parallel(cx, j.panels_n * j.chunks, 1, SOME_CHANNELS * MICRO_COLS * 4,
                  weight_range, &j);
