@@ -249,7 +249,8 @@ def start(o, library, m, threads, cache=None, refit=False):
         argv += ["--set", option]
     if refit and m.b:
         # Exporters fold some weights; their own values tell how.
-        argv += ["--weights", m.a, "--refit", m.b, "--set", "learn=on"]
+        argv += ["--weights", m.a, "--refit", m.b, "--set", "learn=on",
+                 "--set", "spare=on"]
     return Child("hull", argv)
 
 
@@ -420,6 +421,7 @@ def bench_refit(o, m, threads):
                 slots=facts[0]["slots"],
                 slots_borrowed=facts[0]["slots_borrowed"],
                 bytes_written=facts[0]["bytes_written"],
+                publish_us=statistics.median(f["publish_us"] for f in facts),
                 gigabytes_per_second=statistics.median(
                     f["gigabytes_per_second"] for f in facts))
     finally:

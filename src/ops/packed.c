@@ -472,6 +472,7 @@ static hull_status winograd_weight_eval(const node *n, const tensor *in,
     int a = (int)attr_int(n, "m") + 2;
     int64_t columns = in[0].shape[0], channels = in[0].shape[1];
     int64_t tile = out->shape[3], panels = out->shape[1];
+    const tensor *scale = tensor_given(in, n, 1) ? &in[1] : NULL;
 
     for (int64_t at = 0; at < panels * channels * tile; at++) {
         int64_t column = at / (channels * tile) * tile + at % tile;
@@ -479,7 +480,7 @@ static hull_status winograd_weight_eval(const node *n, const tensor *in,
         double w[9], u[POINTS_MAX] = {0};
 
         for (int i = 0; column < columns && i < 9; i++)
-            w[i] = scaled_at(&in[0], tensor_given(in, n, 1) ? &in[1] : NULL, column,
+            w[i] = scaled_at(&in[0], scale, column,
                              (column * channels + channel) * 9 + i);
         if (column < columns)
             sandwich(u, a == 4 ? g_2 : g_4, a, 3, w);

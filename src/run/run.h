@@ -68,7 +68,7 @@ void fill_plan_unref(fill_plan *fp);
 hull_status binding_signature(digest *out, const plan *p, const binding *b)
     MUST_CHECK;
 
-/* ---- fill_memory.c: the memory of slots, and what fills compute in -------- */
+/* ---- fill_memory.c: the memory of slots, and what fills compute in ------- */
 
 typedef struct slot_memory slot_memory;
 typedef struct fill_room fill_room;

@@ -338,6 +338,46 @@ static void release_weights_frees_what_was_read(void **state)
     pair_fini(&p);
 }
 
+/* Wherever a tensor of floats may lie, borrowed or copied, the answer is the
+ * same to the bit. */
+static void any_offset_gives_the_same_bits(void **state)
+{
+    hull_options *o = options_of("borrow=on");
+    uint64_t want;
+    pair p;
+
+    (void)state;
+    pair_init(&p, "");
+    OK(refit_of(p.m, guard_epochs[1], "", NULL));
+    want = module_sum(p.m, &p.in);
+    for (size_t off = 0; off < 64; off += 4) {
+        hull_weights *from, *w;
+        void *blocks[64];
+        hull_refit_report r;
+
+        OK(hull_weights_open(&from, guard_epochs[1]));
+        OK(hull_weights_new(&w));
+        for (size_t i = 0; i < weights_count(from); i++) {
+            const weight_entry *e = weights_at(from, i);
+            hull_tensor t = {.shape = e->shape, .rank = (int32_t)e->rank,
+                             .dtype = e->dtype};
+
+            blocks[i] = aligned_alloc(64, (e->len + 127) / 64 * 64);
+            t.data = (char *)blocks[i] + off;
+            memcpy(t.data, weights_view(from, e), e->len);
+            OK(hull_weights_add(w, e->name.p, &t, free, blocks[i]));
+        }
+        OK(hull_refit(p.m, w, o, &r));
+        assert_true(r.slots_borrowed > 0);
+        assert_true(module_sum(p.m, &p.in) == want);
+        hull_weights_unref(from);
+        hull_weights_unref(w);
+        OK(refit_of(p.m, guard_epochs[0], "", NULL));
+    }
+    hull_options_free(o);
+    pair_fini(&p);
+}
+
 /* ---- dtypes -------------------------------------------------------------- */
 
 /* The checkpoint with every float tensor as dt. */
@@ -507,6 +547,7 @@ int main(void)
         cmocka_unit_test(memory_is_read_during_the_call_only),
         cmocka_unit_test(memory_with_a_release_is_borrowed_and_released_once),
         cmocka_unit_test(release_weights_frees_what_was_read),
+        cmocka_unit_test(any_offset_gives_the_same_bits),
         cmocka_unit_test(a_narrow_checkpoint_widens_exactly),
         cmocka_unit_test(a_wide_checkpoint_needs_narrow),
         cmocka_unit_test(rollback_publishes_the_set_before),

@@ -163,6 +163,13 @@ static void and_with_borrowed_weights(void **state)
     refit_under_load("borrow=on keep_previous=on");
 }
 
+/* Memory that a session has just let go of is written again at once. */
+static void and_into_kept_memory(void **state)
+{
+    (void)state;
+    refit_under_load("spare=on");
+}
+
 /* Refits of two threads are serial; none is lost. */
 static void *refit_often(void *user)
 {
@@ -446,6 +453,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_belong_to_one_weight_set),
         cmocka_unit_test(and_with_borrowed_weights),
+        cmocka_unit_test(and_into_kept_memory),
         cmocka_unit_test(refits_are_serial),
         cmocka_unit_test(a_spoiled_file_never_mixes),
         cmocka_unit_test(a_file_written_since_it_was_opened_is_refused),
