@@ -142,7 +142,7 @@ def build_lists(rep, files):
             continue
         folder = os.path.dirname(path)
         stem = os.path.basename(path)[:-2].removeprefix("fuzz_")
-        stem = re.sub(r"_(avx2|avx512|vnni|bf16)$", "", stem)  # a kernel at its levels
+        stem = re.sub(r"_(avx2|avx512|vnni)$", "", stem)  # a kernel at its levels
         while folder and f"{folder}/CMakeLists.txt" not in files:
             folder = os.path.dirname(folder)
         listing = read(f"{folder}/CMakeLists.txt" if folder

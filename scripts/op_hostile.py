@@ -898,6 +898,13 @@ def packed():
                  **{**one, "kernel": [1]})
     z = torch.zeros
     case("gemm", [z(0, 3), z(2, 3, 4)], z(0, 5), n=5, tile=4)
+    x, w = rand("f32", 2, 3), rand("f32", 3, 5)
+    case("gemm", [x, torch.tensor(groups(w.numpy(), 4, 2))],
+         to("f32", d(x) @ d(w)), n=5, tile=4)
+    case("gemm", [x, torch.tensor(groups(w.numpy(), 4, 3))],
+         to("f32", d(x) @ d(w)), n=5, tile=4)
+    case("gemm", [x, torch.tensor(groups(w.numpy(), 4, 1))[:, :2]], None,
+         error="depths", n=5, tile=4)
     case("gemm", [z(2, 0), z(2, 0, 4), of("f32", [1, NAN, 0, 0, 5])],
          of("f32", [1, NAN, 0, 0, 5] * 2, 2, 5), n=5, tile=4)
     case("conv_nhwc", [z(0, 3, 2), z(1, 2, 4)], z(0, 3, 1), n=1, tile=4,

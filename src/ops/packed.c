@@ -6,8 +6,9 @@
  *
  *   y = act(x w + bias + residual)
  *
- * gemm        x [.., k], w [ceil(n / tile), k, tile], or [n, k] with tile 1; w
- *             may be f16 or bf16 where x is f32
+ * gemm        x [.., k], w [ceil(n / tile), k, tile], or [n, k] with tile 1, or
+ *             groups along k, [ceil(n / tile), ceil(k / group), tile, group];
+ *             w may be f16 or bf16 where x is f32
  * conv_nhwc   x [b, *, c], w [groups * ceil(n / groups / tile),
  *             taps * c / groups, tile], taps in row-major order; or, when
  *             groups = c = n, w [taps, c]
@@ -149,8 +150,15 @@ static hull_status gemm_infer(graph *g, node *n, const type *x, const type *w)
 
     if (x->rank == 0)
         return fail(HULL_ESHAPE, "%s: operand of rank 0", node_what(n, what));
-    if (w->rank == 2 && attr_int(n, "tile") == 1) {
-        TRY(panel_counts(n, &columns, &tile));
+    TRY(panel_counts(n, &columns, &tile));
+    if (w->rank == 4 && w->dims[3] >= 1 && w->dims[3] <= 16) {
+        TRY(infer_equal(g, n, w->dims[0], (columns + tile - 1) / tile,
+                        "numbers of panels"));
+        TRY(infer_equal(g, n, w->dims[1],
+                        dim_ceil_div(g->m, x->dims[x->rank - 1], w->dims[3]),
+                        "depths of panels and operand"));
+        TRY(infer_equal(g, n, w->dims[2], tile, "columns of a panel"));
+    } else if (w->rank == 2 && tile == 1) {
         TRY(infer_equal(g, n, w->dims[0], columns, "rows of the weight"));
         TRY(infer_equal(g, n, w->dims[1], x->dims[x->rank - 1], "depths"));
     } else {
@@ -330,6 +338,15 @@ static double panel_at(const tensor *w, int64_t depth, int64_t tile, int64_t k,
     return load_at(w, (column / tile * depth + k) * tile + column % tile);
 }
 
+/* The same of panels of groups. */
+static double group_at(const tensor *w, int64_t k, int64_t column)
+{
+    int64_t steps = w->shape[1], tile = w->shape[2], group = w->shape[3];
+
+    return load_at(w, ((column / tile * steps + k / group) * tile +
+                       column % tile) * group + k % group);
+}
+
 static hull_status gemm_eval(const node *n, const tensor *in, tensor *out)
 {
     int64_t columns = attr_int(n, "n"), tile = attr_int(n, "tile");
@@ -341,7 +358,9 @@ static hull_status gemm_eval(const node *n, const tensor *in, tensor *out)
 
         for (int64_t k = 0; k < depth; k++)
             sum += load_at(&in[0], row * depth + k) *
-                   panel_at(&in[1], depth, tile, k, column);
+                   (in[1].rank == 4
+                        ? group_at(&in[1], k, column)
+                        : panel_at(&in[1], depth, tile, k, column));
         finish(n, in, out, at, column, sum);
     }
     return HULL_OK;

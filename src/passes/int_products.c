@@ -233,31 +233,27 @@ static bool has_plain_sizes(const type *t)
 
 /* ---- packing ------------------------------------------------------------- */
 
-/* w [k, n], or [n, k] when transposed, as [ceil(n / tile), ceil(k / group),
- * tile, group]; what is missing is 0. It lands in the prepare program also when
- * the product is in a body. */
-static val pack(lowering *l, val w, bool trans)
+val pack_groups(graph *g, val w, bool trans, int64_t tile, int64_t group)
 {
     static const int64_t plain[] = {2, 0, 3, 1}, turned[] = {0, 2, 1, 3};
-    const type *t = graph_type(l->g, w);
+    const type *t = graph_type(g, w);
     int64_t n = t->dims[trans ? 0 : 1], k = t->dims[trans ? 1 : 0];
-    int64_t panels = (n + l->tile - 1) / l->tile;
-    int64_t steps = (k + l->group - 1) / l->group;
-    dim columns[4] = {steps, l->group, panels, l->tile};
-    dim rows[4] = {panels, l->tile, steps, l->group};
+    int64_t panels = (n + tile - 1) / tile, steps = (k + group - 1) / group;
+    dim columns[4] = {steps, group, panels, tile};
+    dim rows[4] = {panels, tile, steps, group};
     dim pads[4] = {0};
 
-    pads[2 + (trans ? 0 : 1)] = panels * l->tile - n;
-    pads[2 + (trans ? 1 : 0)] = steps * l->group - k;
+    pads[2 + (trans ? 0 : 1)] = panels * tile - n;
+    pads[2 + (trans ? 1 : 0)] = steps * group - k;
     if (pads[2] != 0 || pads[3] != 0) {
-        node *p = node_new(l->g, OP_pad);
+        node *p = node_new(g, OP_pad);
 
-        node_input(l->g, p, w);
-        node_dims(l->g, p, "pads", pads, 4);
-        w = node_add(l->g, p);
+        node_input(g, p, w);
+        node_dims(g, p, "pads", pads, 4);
+        w = node_add(g, p);
     }
-    w = op_reshape(l->g, w, trans ? rows : columns, 4);
-    return op_transpose(l->g, w, trans ? turned : plain, 4);
+    w = op_reshape(g, w, trans ? rows : columns, 4);
+    return op_transpose(g, w, trans ? turned : plain, 4);
 }
 
 /* The insertion point in the graph's body above n. */
@@ -375,7 +371,7 @@ static bool lower_matmul(lowering *l, node *n)
     flatten_zero(l, &p.w.zero);
     if (constant) {
         insert_above(l, n);
-        out = pack(l, p.w.q, trans);
+        out = pack_groups(l->g, p.w.q, trans, l->tile, l->group);
         insert_at(l, n);
         m = node_new(l->g, OP_gemm_int);
         node_input(l->g, m, p.x.q);
@@ -460,7 +456,8 @@ static bool lower_conv(lowering *l, node *n)
     flatten_zero(l, &p.x.zero);
     flatten_zero(l, &p.w.zero);
     insert_above(l, n);
-    panels = pack(l, conv_matrix(l, p.w.q, taps), false);
+    panels = pack_groups(l->g, conv_matrix(l, p.w.q, taps), false,
+                         l->tile, l->group);
     insert_at(l, n);
     m = node_new(l->g, OP_gemm_int);
     node_input(l->g, m, op_transpose(l->g, p.x.q, perm, rank));

@@ -97,6 +97,9 @@ bool cut_of_operand(const graph *g, const node *n, const axis_cut *c,
  * of `tile` columns and groups of `group` along the depth, or matmul_int
  * (int_products.c). */
 hull_status int_products(graph *g, int64_t tile, int64_t group) MUST_CHECK;
+/* w [k, n], or [n, k] when transposed, as [ceil(n / tile), ceil(k / group),
+ * tile, group]; what is missing is 0. */
+val pack_groups(graph *g, val w, bool trans, int64_t tile, int64_t group);
 /* Their scales, biases, activations and quantisers (int_epilogue.c). */
 hull_status int_epilogues(graph *g) MUST_CHECK;
 /* Transposes sink towards the results and cancel (layout.c). */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * test_cpu_int.c - quantised graphs before and after cpu_lower, both by the
- * reference kernels: which products become products of bytes, what goes into
- * them, and that the results stay: floats to rounding, integers exactly or by
- * one step where a float before the quantiser was rounded otherwise.
+ * test_cpu_int.c - graphs of bytes and of 16-bit floats before and after
+ * cpu_lower, both by the reference kernels: which products become products of
+ * bytes, what goes into them, and that the results stay: floats to rounding,
+ * integers exactly or by one step where a float before the quantiser was
+ * rounded otherwise.
  */
 #include "unit.h"
 
@@ -62,6 +63,10 @@ typedef struct wanted {
 
 static void compare(const tensor *a, const tensor *b, int steps)
 {
+    double close = a->dtype == HULL_BF16  ? 1.6e-2
+                   : a->dtype == HULL_F16 ? 2e-3
+                                          : 1e-5;
+
     assert_int_equal(a->dtype, b->dtype);
     assert_int_equal(tensor_numel(a), tensor_numel(b));
     for (int64_t i = 0; i < tensor_numel(a); i++) {
@@ -69,7 +74,7 @@ static void compare(const tensor *a, const tensor *b, int steps)
             double u = load_f64(a->dtype, a->data, (uint64_t)i);
             double v = load_f64(b->dtype, b->data, (uint64_t)i);
 
-            if (!(fabs(u - v) <= 1e-5 + 1e-5 * fabs(u))) {
+            if (!(fabs(u - v) <= close + close * fabs(u))) {
                 print_error("element %d: %g and %g\n", (int)i, u, v);
                 assert_true(false);
             }
@@ -95,7 +100,7 @@ static uint32_t count_quants(graph *g)
 static void check_level(const char *text, wanted want, bool vnni)
 {
     cpu_device d = {.has = {.level = vnni ? CPU_AVX512 : CPU_AVX2,
-                            .vnni = vnni}};
+                            .vnni = vnni, .bf16 = vnni}};
     tensor in[4] = {0}, before[2], after[2];
     graph_run r1 = {0}, r2 = {0};
     arena a = {0};
@@ -342,12 +347,66 @@ static void test_loop(void **state)
           "%y", (wanted){.gemm = 1, .quants = 1});
 }
 
+/* Nothing of 16 bits is left to the reference kernels. */
+static void check_half(const char *dt, bool bf16)
+{
+    cpu_device d = {.has = {.level = CPU_AVX512, .vnni = true, .bf16 = bf16}};
+    char text[2048];
+    options *o;
+    ir *m;
+
+    snprintf(text, sizeof text,
+             "graph @t(%%x: %s[2,6,40]) {\n"
+             "  %%w = weight \"w\" : %s[40,40]\n"
+             "  %%b = weight \"b\" : %s[40]\n  %%m = matmul %%x, %%w, %%b\n"
+             "  %%g = gelu %%m\n  %%s = softmax %%g {axis=2}\n"
+             "  %%t = transpose %%s {perm=[0,2,1]}\n"
+             "  %%p = matmul %%s, %%t\n"
+             "  %%l = layer_norm %%g, %%b {axis=2, eps=1e-05}\n"
+             "  return %%p, %%l\n}\n", dt, dt, dt);
+    assert_int_equal(ir_parse(&m, str_of(text), NULL), HULL_OK);
+    assert_int_equal(options_new(&o), HULL_OK);
+    assert_int_equal(cpu_lower(&d.d, m->graphs[0], o), HULL_OK);
+    assert_int_equal(graph_verify(m->graphs[0]), HULL_OK);
+    for (const node *n = m->graphs[0]->body->first; n != NULL; n = n->next) {
+        if (n->op == OP_weight || n->op == OP_reshape ||
+            (n->op == OP_gemm && bf16))
+            continue; /* the machine may be without the kernel */
+        if (backend_cpu.kernel(&d.d, m->graphs[0], n) == NULL)
+            print_error("%s of %s has no kernel\n", op_get(n->op)->name, dt);
+        assert_non_null(backend_cpu.kernel(&d.d, m->graphs[0], n));
+    }
+    options_free(o);
+    ir_free(m);
+}
+
+static void test_half(void **state)
+{
+    static const char *const none[] = {NULL};
+
+    (void)state;
+    check_half("f16", true);
+    check_half("f16", false);
+    check_half("bf16", true);
+    check_half("bf16", false);
+    check(none, "%x: f16[3,8], %u: f16[8,5]",
+          "  %y = matmul %x, %u\n  %g = gelu %y\n"
+          "  %o = softmax %g {axis=1}\n",
+          "%o", (wanted){.others = 1});
+    check(none, "%x: bf16[3,7]",
+          "  %i = iota {shape=[7,5], axis=0, dtype=bf16}\n"
+          "  %j = iota {shape=[7,5], axis=1, dtype=bf16}\n"
+          "  %w = mul %i, %j\n  %y = matmul %x, %w\n  %o = relu %y\n",
+          "%o", (wanted){.others = 1});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),   cmocka_unit_test(test_chain),
         cmocka_unit_test(test_batch),    cmocka_unit_test(test_integers),
         cmocka_unit_test(test_conv),     cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_half),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

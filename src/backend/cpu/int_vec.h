@@ -29,7 +29,6 @@ typedef uint8_t int_x; /* an element of a gathered row */
 typedef int16_t int_x;
 #endif
 #define INT_COLS (2 * VEC_LANES)
-#define INT_UNIT (INT_GROUP * (int64_t)sizeof(int_x)) /* x of a step, bytes */
 #define INT_STEP (INT_COLS * INT_GROUP) /* bytes of w in a step */
 #define INT_BLOCK (128 << 10) /* bytes of x that meet a panel */
 
@@ -149,25 +148,17 @@ VEC_INLINE void int_finish(const int_epilogue *e, int64_t row, int64_t column,
 
 /* ---- the tile ------------------------------------------------------------ */
 
-typedef struct int_tile {
-    int64_t steps;
-    const char *const *rows;
-    const uint8_t *panel;
-    const char *ahead;       /* what will be read next: into L2 */
-    int32_t *c;              /* [r][INT_COLS] */
-} int_tile;
-
 #if defined(__AVX512VNNI__)
-VEC_INLINE ivec int_dot(bool w_signed, ivec sum, ivec x, const uint8_t *w)
+VEC_INLINE ivec dot_one(bool w_signed, ivec sum, ivec x, const uint8_t *w)
 {
     ivec b = _mm512_loadu_si512(w);
 
     return w_signed ? _mm512_dpbusd_epi32(sum, x, b)
                     : _mm512_dpbusd_epi32(sum, b, x);
 }
-VEC_INLINE ivec ivec_add(ivec a, ivec b) { return _mm512_add_epi32(a, b); }
+VEC_INLINE ivec dot_join(ivec a, ivec b) { return _mm512_add_epi32(a, b); }
 #else
-VEC_INLINE ivec int_dot(bool w_signed, ivec sum, ivec x, const uint8_t *w)
+VEC_INLINE ivec dot_one(bool w_signed, ivec sum, ivec x, const uint8_t *w)
 {
     __m128i b = _mm_loadu_si128((const __m128i *)(const void *)w);
 
@@ -175,91 +166,11 @@ VEC_INLINE ivec int_dot(bool w_signed, ivec sum, ivec x, const uint8_t *w)
         sum, _mm256_madd_epi16(x, w_signed ? _mm256_cvtepi8_epi16(b)
                                            : _mm256_cvtepu8_epi16(b)));
 }
-VEC_INLINE ivec ivec_add(ivec a, ivec b) { return _mm256_add_epi32(a, b); }
+VEC_INLINE ivec dot_join(ivec a, ivec b) { return _mm256_add_epi32(a, b); }
 #endif
-
-VEC_INLINE ivec int_spread(const char *row, int64_t step)
-{
-    int32_t v;
-
-    memcpy(&v, row + step * INT_UNIT, sizeof v);
-    return ivec_set(v);
-}
-
-/* r, ways and w_signed are constant after inlining. Few rows take turns in
- * `ways` sums, so that an addition does not wait for the one before. */
-VEC_INLINE void int_tile_run(int r, int ways, bool w_signed, const int_tile *t)
-{
-    const uint8_t *w = t->panel;
-    const char *ahead = t->ahead;
-    ivec s[2 * INT_ROWS];
-    int64_t k = 0;
-
-    VEC_UNROLL
-    for (int i = 0; i < 2 * r * ways; i++)
-        s[i] = ivec_set(0);
-    for (; k + 4 <= t->steps; k += 4) {
-        _mm_prefetch(ahead, _MM_HINT_T1);
-        _mm_prefetch(ahead + 64, _MM_HINT_T1);
-        ahead += 128;
-        VEC_UNROLL
-        for (int u = 0; u < 4; u++) {
-            VEC_UNROLL
-            for (int i = 0; i < r; i++) {
-                ivec x = int_spread(t->rows[i], k + u);
-                int to = 2 * (u % ways * r + i);
-
-                s[to] = int_dot(w_signed, s[to], x, w);
-                s[to + 1] = int_dot(w_signed, s[to + 1], x,
-                                    w + VEC_LANES * INT_GROUP);
-            }
-            w += INT_STEP;
-        }
-    }
-    for (; k < t->steps; k++) {
-        VEC_UNROLL
-        for (int i = 0; i < r; i++) {
-            ivec x = int_spread(t->rows[i], k);
-
-            s[2 * i] = int_dot(w_signed, s[2 * i], x, w);
-            s[2 * i + 1] = int_dot(w_signed, s[2 * i + 1], x,
-                                   w + VEC_LANES * INT_GROUP);
-        }
-        w += INT_STEP;
-    }
-    VEC_UNROLL
-    for (int j = 1; j < ways; j++) {
-        VEC_UNROLL
-        for (int i = 0; i < 2 * r; i++)
-            s[i] = ivec_add(s[i], s[2 * r * j + i]);
-    }
-    VEC_UNROLL
-    for (int i = 0; i < 2 * r; i++)
-        ivec_store(t->c + i * VEC_LANES, s[i]);
-}
-
-#define INT_DEFINE(r, ways)                                \
-    static void int_signed_##r(const int_tile *t)          \
-    {                                                      \
-        int_tile_run(r, ways, true, t);                    \
-    }                                                      \
-    static void int_unsigned_##r(const int_tile *t)        \
-    {                                                      \
-        int_tile_run(r, ways, false, t);                   \
-    }
-#if INT_ROWS == 14
-#define INT_EACH(f)                                                         \
-    f(1, 4) f(2, 2) f(3, 2) f(4, 2) f(5, 1) f(6, 1) f(7, 1) f(8, 1) f(9, 1) \
-    f(10, 1) f(11, 1) f(12, 1) f(13, 1) f(14, 1)
-#else
-#define INT_EACH(f) f(1, 4) f(2, 2) f(3, 2) f(4, 1) f(5, 1) f(6, 1)
-#endif
-INT_EACH(INT_DEFINE)
-
-typedef void int_tile_fn(const int_tile *t);
-#define NAME(r, ways) {int_unsigned_##r, int_signed_##r},
-static int_tile_fn *const int_tiles[][2] = {{NULL, NULL}, INT_EACH(NAME)};
-#undef NAME
+#define DOT_ROWS INT_ROWS
+#define DOT_HALF (VEC_LANES * INT_GROUP)
+#include "backend/cpu/dot_tile.h"
 
 /* ---- rows ---------------------------------------------------------------- */
 
@@ -479,7 +390,7 @@ static void int_block(const int_product *p, const int_rows *rows, int64_t first,
     int64_t tiles = (n + INT_ROWS - 1) / INT_ROWS;
     bool with_zero = int_zero(p) != 0;
     bool joined = with_zero && tiles == 1 && n < INT_ROWS;
-    int_tile t = {.steps = p->steps, .c = rows->c};
+    dot_tile t = {.steps = p->steps, .c = rows->c};
 
     for (; p0 < p1; p0++) {
         int64_t column = p0 * INT_COLS, size = p->steps * INT_STEP, off = 0;
@@ -492,7 +403,7 @@ static void int_block(const int_product *p, const int_rows *rows, int64_t first,
             t.rows = rows->at + n;
             t.ahead = (const char *)t.panel;
             t.c = zero;
-            int_tiles[1][p->w_signed](&t);
+            dot_tiles[1][p->w_signed](&t);
             t.c = rows->c;
         }
         for (int64_t i = 0; i < tiles; i++) {
@@ -500,7 +411,7 @@ static void int_block(const int_product *p, const int_rows *rows, int64_t first,
 
             t.rows = rows->at + at;
             t.ahead = next + off;
-            int_tiles[r + joined][p->w_signed](&t);
+            dot_tiles[r + joined][p->w_signed](&t);
             int_store(p, rows, first + at, at, r, column,
                       joined      ? rows->c + r * INT_COLS
                       : with_zero ? zero

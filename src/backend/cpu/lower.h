@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * lower.h - inside the lowering of a block for this CPU: lower.c, lower_rnn.c.
+ * lower.h - inside the lowering of a block for this CPU: lower.c, lower_half.c,
+ * lower_rnn.c.
  */
 #ifndef HULL_CPU_LOWER_H
 #define HULL_CPU_LOWER_H
@@ -21,6 +22,9 @@ bool lower_is_weight(const lowering *l, val w);
 /* x w + bias by a gemm; w [k, n], or [n, k] when trans, is a weight. bias may
  * be 0. */
 val lower_product(lowering *l, val x, val w, bool trans, val bias, str label);
+
+/* Nodes of f16 and bf16: products by gemm_bf16, others in f32. lower_half.c */
+hull_status lower_half(graph *g, const cpu_device *d) MUST_CHECK;
 
 /* lstm, gru and rnn: one product for all inputs, then steps. lower_rnn.c */
 void lower_rnn(lowering *l, node *n);

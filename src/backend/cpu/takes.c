@@ -5,14 +5,30 @@
  */
 #include "backend/cpu/cpu.h"
 
+/* gemm with panels of groups: of bf16 alone. */
+static bool is_grouped(const graph *g, const node *n)
+{
+    return n->op == OP_gemm && graph_type(g, n->in[1])->rank == 4;
+}
+
+bool takes_gemm_bf16(const graph *g, const node *n)
+{
+    const type *w = graph_type(g, n->in[1]);
+
+    return cpu_all_dtype(g, n, HULL_BF16) && attr_int(n, "tile") == 32 &&
+           is_grouped(g, n) && w->dims[3] == 2;
+}
+
 bool takes_gemm_32(const graph *g, const node *n)
 {
-    return cpu_all_dtype(g, n, HULL_F32) && attr_int(n, "tile") == 32;
+    return cpu_all_dtype(g, n, HULL_F32) && attr_int(n, "tile") == 32 &&
+           !is_grouped(g, n);
 }
 
 bool takes_gemm_16(const graph *g, const node *n)
 {
-    return cpu_all_dtype(g, n, HULL_F32) && attr_int(n, "tile") == 16;
+    return cpu_all_dtype(g, n, HULL_F32) && attr_int(n, "tile") == 16 &&
+           !is_grouped(g, n);
 }
 
 bool takes_product(const graph *g, const node *n)
@@ -148,7 +164,8 @@ static bool takes_rows(const graph *g, const node *n, int64_t tile)
             graph_type(g, n->in[i])->dtype != HULL_F32)
             return false;
     return attr_int(n, "tile") == 1 ? narrow || w == HULL_F32
-                                    : narrow && attr_int(n, "tile") == tile;
+                                    : narrow && attr_int(n, "tile") == tile &&
+                                          !is_grouped(g, n);
 }
 
 bool takes_raw_32(const graph *g, const node *n)
