@@ -12,10 +12,10 @@
  * callers as CPUs each works alone, and no worker is woken.
  *
  * Places. A worker that wakes on the CPU of the caller that woke it stays there
- * for milliseconds, the caller waiting for it. So a worker that was seen on the
- * CPU of a caller is kept off that one from then on: on two CPUs that pins it.
- * No worker is pinned to a CPU of its own: two processes that do so would meet
- * on one CPU while others idle, and no process knows of those in the next
+ * for milliseconds, the caller waiting for it. So whoever wakes a worker, or saw
+ * it on its own CPU, keeps it off that CPU from then on: on two CPUs that pins
+ * it. No worker is pinned to a CPU of its own: two processes that do so would
+ * meet on one CPU while others idle, and no process knows of those in the next
  * container; where there is room the scheduler finds it. On machines with
  * several NUMA nodes a worker stays on the CPUs of its node.
  */
@@ -452,7 +452,8 @@ static uint32_t send_one(worker *w, const worker_set *s, loop *l, uint32_t k)
     int seen = atomic_load_explicit(&w->cpu, memory_order_relaxed);
 
     w->seat = k + 1;
-    if (s->cpu >= 0 && s->cpu != w->off && (seen == s->cpu || w->late)) {
+    if (s->cpu >= 0 && s->cpu != w->off &&
+        (seen == s->cpu || w->late || atomic_load(&w->asleep))) {
         place(w, s->cpu);
         w->off = s->cpu;
     }
