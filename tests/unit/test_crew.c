@@ -268,9 +268,7 @@ static hull_status sit(void *user, size_t i)
         return HULL_OK;
     }
     atomic_fetch_add(&s->seen[seat], 1);
-    for (int k = 0; k < 100; k++)
-        if (atomic_load(&s->wrong) != 0)
-            break;
+    usleep(50);
     atomic_store(&s->taken[seat], false);
     return HULL_OK;
 }
@@ -285,8 +283,8 @@ static void seats_are_not_shared(void **state)
     memset(&s, 0, sizeof s);
     crew_pretend(&machine);
     assert_int_equal(pool_new(&p, 5), HULL_OK);
-    for (int i = 0; i < 300; i++)
-        assert_int_equal(pool_for(p, 100, sit, &s), HULL_OK);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(pool_for(p, 50, sit, &s), HULL_OK);
     assert_int_equal(s.wrong, 0);
     assert_true(s.seen[0] > 0);
     assert_int_equal(pool_seat(), 0);

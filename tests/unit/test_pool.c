@@ -70,9 +70,13 @@ static hull_status fail_some(void *user, size_t i)
     counts *c = user;
 
     atomic_fetch_add(&c->hits[i], 1);
-    if (i >= 40 && i % 7 == 3)
-        return fail(HULL_ESHAPE, "item %zu", i);
-    return HULL_OK;
+    if (i == 0)
+        usleep(200); /* meanwhile others begin, which end after the lowest */
+    if (i < 40 || i % 7 != 3)
+        return HULL_OK;
+    if (i > 45)
+        usleep(1000);
+    return fail(HULL_ESHAPE, "item %zu", i);
 }
 
 static void the_lowest_failure_wins(void **state)
