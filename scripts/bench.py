@@ -10,10 +10,10 @@
 Parts (BENCH): latency; refit, to a second checkpoint (peers: a new session, a
 new compile); start, the compile call to the first answer, and the same from a
 cache; memory, the peak until then as a multiple of the weights; scale, Hull's
-own throughput by threads. Models (MODELS): resnet18 resnet50 mobilenet vit bert
-gpt2, together `zoo`; folders of the shared models, together `shared` (against
-ONNX Runtime only); fixture-NAME, together `fixtures`. Without MODELS: zoo and
-shared.
+own throughput of 4 sessions and of a batch of 8, by threads on as many CPUs.
+Models (MODELS): resnet18 resnet50 mobilenet vit bert gpt2, together `zoo`;
+folders of the shared models, together `shared` (against ONNX Runtime only);
+fixture-NAME, together `fixtures`. Without MODELS: zoo and shared.
 
 Method. Every library runs in a process of its own per model and thread count,
 because the workers of a pool spin on after their run and would take the other's
@@ -490,11 +490,15 @@ def bench_memory(o, m, threads):
 
 
 def sessions_per_second(o, m, threads, n):
+    """Of a process that may use so many CPUs: sessions in parallel would take
+    all of them whatever `threads` is."""
+    cpus = sorted(os.sched_getaffinity(0))[:threads]
     p = subprocess.run(
         [o.hull, "bench", m.hull_path, "--backend", o.backend, "--threads",
          str(threads), "--input", m.inputs, "--no-cache", "--json",
          "--sessions", str(n), "--rounds", "1", "--seconds",
-         str(o.seconds)], capture_output=True, text=True)
+         str(o.seconds)], capture_output=True, text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, cpus))
     answer = json.loads(p.stdout)
     if p.returncode != 0:
         raise RuntimeError(f"hull: {answer.get('error')}")
@@ -505,7 +509,8 @@ def sessions_per_second(o, m, threads, n):
 
 def bench_scale(o, m, threads):
     """Hull alone: runs per second of 4 sessions, and of one that has a batch of
-    8, with `threads` against one thread. Above 1 is better."""
+    8, with `threads` threads on as many CPUs against one thread on one CPU.
+    Above 1 is better."""
     if threads == 1 or m.group != "zoo":
         return
     pairs = [("4 sessions", m, 4)]

@@ -12,11 +12,11 @@
  * callers as CPUs each works alone, and no worker is woken.
  *
  * Places. A worker that wakes on the CPU of the caller that woke it stays there
- * for milliseconds, the caller waiting for it. So whoever wakes a worker, or saw
- * it on its own CPU, keeps it off that CPU from then on: on two CPUs that pins
- * it. No worker is pinned to a CPU of its own: two processes that do so would
- * meet on one CPU while others idle, and no process knows of those in the next
- * container; where there is room the scheduler finds it. On machines with
+ * for milliseconds, the caller waiting for it. So whoever wakes a worker, or
+ * saw it on its own CPU, keeps it off that one from then on: on two CPUs that
+ * pins it. No worker is pinned to a CPU of its own: two processes that do so
+ * would meet on one CPU while others idle, and no process knows of those in the
+ * next container; where there is room the scheduler finds it. On machines with
  * several NUMA nodes a worker stays on the CPUs of its node.
  */
 #include "base/pool_private.h"
