@@ -5,6 +5,7 @@
  * crop. A reflection longer than the operand goes on to and fro, as numpy's.
  */
 #include "ops/data.h"
+#include "ops/resize.h"
 
 #include <inttypes.h>
 
@@ -83,6 +84,15 @@ static int64_t shown(pad_mode mode, int64_t i, int64_t size)
     default:
         return -1;
     }
+}
+
+void pad_shown(int64_t *at, const node *n, int64_t from, int64_t to,
+               int64_t begin, int64_t size)
+{
+    pad_mode mode = mode_of(n);
+
+    for (int64_t p = from; p < to; p++)
+        at[p] = shown(mode, p - begin, size);
 }
 
 void pad_put(const node *n, tensor *out, int64_t i)

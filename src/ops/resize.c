@@ -7,6 +7,7 @@
  */
 #include "ops/data.h"
 #include "ops/family.h"
+#include "ops/resize.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -425,6 +426,35 @@ static hull_status resize_values(eval_ctx *cx, const node *n, const options *o,
     }
     for (int64_t i = 0; i < numel; i++)
         store_pixel(out, i, now[i]);
+    return HULL_OK;
+}
+
+hull_status resize_axes(resize_axis *axes, eval_ctx *cx, const node *n,
+                        const tensor *in, const tensor *out)
+{
+    uint32_t n_axes = node_attr(n, "size")->u.dims.n;
+    options o;
+
+    TRY(read_options(&o, n));
+    if (has_scales(n))
+        TRY(data_want_numel(n, &in[2], n_axes));
+    for (uint32_t i = 0; i < in->rank; i++) {
+        axis a;
+        taps t;
+
+        axes[i] = (resize_axis){.same = true, .in = in->shape[i],
+                                .out = out->shape[i]};
+        if (i < in->rank - n_axes)
+            continue;
+        TRY(read_axis(&a, n, in, out, i));
+        axes[i].same = is_same(&a);
+        if (axes[i].same)
+            continue;
+        TRY(make_taps(&t, cx, n, &o, &a));
+        axes[i].n = t.n;
+        axes[i].at = t.at;
+        axes[i].weight = t.weight;
+    }
     return HULL_OK;
 }
 

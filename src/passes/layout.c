@@ -296,6 +296,39 @@ static bool sink_pad(sinker *s, const node *n)
     return replace_moved(s, n, node_add(s->g, c), &m);
 }
 
+/* Sizes are those of the last axes, so all of them are written: an axis that
+ * keeps its size stays as it is. */
+static bool sink_resize(sinker *s, const node *n)
+{
+    const attr *size = node_attr(n, "size"), *scales = node_attr(n, "scales");
+    double factors[HULL_MAX_RANK];
+    dim sizes[HULL_MAX_RANK];
+    const type *y = graph_type(s->g, n->out[0]);
+    uint32_t first = y->rank - size->u.dims.n;
+    moved m;
+    node *c;
+
+    if (!moved_from(s, n->in[0], &m) || (n->n_in > 1 && n->in[1] != 0) ||
+        (n->n_in > 2 && n->in[2] != 0))
+        return false;
+    for (uint32_t i = 0; i < m.rank; i++) {
+        sizes[m.perm[i]] = y->dims[i];
+        factors[m.perm[i]] = i < first || !scales->set
+                                 ? 1 : scales->u.floats.p[i - first];
+    }
+    c = node_new(s->g, OP_resize);
+    if (c == NULL)
+        return false;
+    c->label = n->label;
+    node_input(s->g, c, m.src);
+    for (uint32_t i = 0; i < op_get(n->op)->n_attrs; i++)
+        c->attrs[i] = n->attrs[i];
+    node_dims(s->g, c, "size", sizes, m.rank);
+    if (scales->set)
+        node_floats(s->g, c, "scales", factors, m.rank);
+    return replace_moved(s, n, node_add(s->g, c), &m);
+}
+
 /* Where a transpose only moves axes of size 1, it changes no byte. */
 static bool sink_reshape(sinker *s, const node *n)
 {
@@ -353,6 +386,7 @@ static bool sink(sinker *s, const node *n)
     case OP_reduce_min: return sink_reduce(s, n);
     case OP_slice: return sink_slice(s, n);
     case OP_pad: return sink_pad(s, n);
+    case OP_resize: return sink_resize(s, n);
     case OP_reshape: return sink_reshape(s, n);
     case OP_quantize:
     case OP_dequantize: return sink_quant(s, n);

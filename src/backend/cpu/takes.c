@@ -128,6 +128,22 @@ bool takes_pad(const graph *g, const node *n)
            str_is(attr_str(n, "mode"), "constant");
 }
 
+bool takes_pad_shown(const graph *g, const node *n)
+{
+    return is_plain(g, n->in[0], 128) &&
+           !str_is(attr_str(n, "mode"), "constant");
+}
+
+/* Without a region. */
+bool takes_resize(const graph *g, const node *n)
+{
+    if (n->n_in > 1 && n->in[1] != 0)
+        return false;
+    return str_is(attr_str(n, "mode"), "nearest")
+               ? is_plain(g, n->in[0], 64)
+               : graph_type(g, n->in[0])->dtype == HULL_F32;
+}
+
 static bool is_cast_int(hull_dtype dt)
 {
     return dt == HULL_I64 || dt == HULL_I32 || dt == HULL_U8 ||
