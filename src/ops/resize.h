@@ -23,7 +23,8 @@ typedef struct resize_axis {
 hull_status resize_axes(resize_axis *axes, eval_ctx *cx, const node *n,
                         const tensor *in, const tensor *out) MUST_CHECK;
 /* Places [from, to) of an axis that pad n fills: the element of its operand, of
- * `size`, that each shows, at[p]; the first one is `begin`. Not for constants. */
+ * `size`, that each shows, at[p]; the first is at `begin`. Not for
+ * constants. */
 void pad_shown(int64_t *at, const node *n, int64_t from, int64_t to,
                int64_t begin, int64_t size);
 

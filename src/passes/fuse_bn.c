@@ -118,6 +118,7 @@ hull_status pass_fuse_bn(graph *g)
     graph_facts f;
     node *next;
 
+    TRY(fuse_biases(g)); /* so that no addition stands in between */
     TRY(graph_facts_get(&f, g));
     for (node *n = graph_first(g); n != NULL; n = next) {
         const node *conv;

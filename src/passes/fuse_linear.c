@@ -6,7 +6,8 @@
  *   add(matmul(x, w), b)         -> matmul(x, w, b)      b: [n] or [1.., n]
  *   add(conv(x, w), b)           -> conv(x, w, b)        b: [c, 1..]
  *   mul(matmul(x, w, b), s)      -> matmul(x, w s, b s)  s: [n]; conv likewise
- * w, b and s depend on weights alone, and the product has no other reader.
+ * conv may be a transposed one. w, b and s depend on weights alone, and the
+ * product has no other reader.
  */
 #include "passes/pass.h"
 
@@ -85,6 +86,20 @@ static bool is_bias(const fuse_cx *cx, const node *op, val b,
                   y->dims[y->rank - 1 - from_end]);
 }
 
+static bool is_conv(const node *op)
+{
+    return op->op == OP_conv || op->op == OP_conv_transpose;
+}
+
+/* A product of `reader` alone, with a constant weight. */
+static bool is_product(const fuse_cx *cx, const node *op, const node *reader)
+{
+    return op != NULL && (op->op == OP_matmul || is_conv(op)) &&
+           op->parent == reader->parent &&
+           value_has_one_use(&cx->facts, op->out[0]) &&
+           !value_is_runtime(&cx->facts, op->in[1]);
+}
+
 static void fuse_add(fuse_cx *cx, node *add)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -93,12 +108,9 @@ static void fuse_add(fuse_cx *cx, node *add)
         uint32_t from_end = 0;
         node *fused;
 
-        if (op == NULL || (op->op != OP_matmul && op->op != OP_conv) ||
-            (op->n_in > 2 && op->in[2] != 0) || op->parent != add->parent ||
-            !value_has_one_use(&cx->facts, op->out[0]) ||
-            value_is_runtime(&cx->facts, op->in[1]))
+        if (!is_product(cx, op, add) || (op->n_in > 2 && op->in[2] != 0))
             continue;
-        if (op->op == OP_conv)
+        if (is_conv(op))
             from_end = graph_type(cx->g, op->out[0])->rank - 2;
         if (!is_bias(cx, op, b, from_end))
             continue;
@@ -142,22 +154,23 @@ static void fuse_mul(fuse_cx *cx, node *mul)
         node *fused;
         dim n;
 
-        if (op == NULL || (op->op != OP_matmul && op->op != OP_conv) ||
-            op->parent != mul->parent ||
-            !value_has_one_use(&cx->facts, op->out[0]) ||
-            value_is_runtime(&cx->facts, op->in[1]) ||
-            is_widened(cx, op->in[1]) ||
+        if (!is_product(cx, op, mul) || is_widened(cx, op->in[1]) ||
             (op->n_in > 2 && op->in[2] != 0 &&
              (value_is_runtime(&cx->facts, op->in[2]) ||
               graph_type(cx->g, op->in[2])->rank != 1)))
             continue;
         rank = graph_type(cx->g, op->in[1])->rank;
-        if (op->op == OP_conv)
+        if (is_conv(op))
             from_end = graph_type(cx->g, op->out[0])->rank - 2;
         else if (rank < 2 || graph_type(cx->g, op->in[0])->rank < 2)
             continue;
         else
             axis = attr_bool(op, "trans_b") ? rank - 2 : rank - 1;
+        if (op->op == OP_conv_transpose) {
+            if (attr_int(op, "groups") != 1)
+                continue;
+            axis = 1;
+        }
         if (!is_bias(cx, op, s, from_end))
             continue;
         n = vector_at(graph_type(cx->g, s), from_end);
@@ -200,9 +213,14 @@ static hull_status each(graph *g, op_code op,
     return ir_status(g->m);
 }
 
+hull_status fuse_biases(graph *g)
+{
+    return each(g, OP_add, fuse_add);
+}
+
 hull_status pass_fuse_linear(graph *g)
 {
     TRY(each(g, OP_matmul, fuse_transpose));
-    TRY(each(g, OP_add, fuse_add));
+    TRY(fuse_biases(g));
     return each(g, OP_mul, fuse_mul);
 }

@@ -74,6 +74,11 @@ val bn_shift(graph *g, const node *bn, val bias, val scale);
 /* [c] as [c, 1, ..] so that c is axis `axis` of a tensor of rank `rank`. */
 val bn_at_axis(graph *g, val v, uint32_t axis, uint32_t rank);
 
+/* ---- fuse_linear.c: a bias in front of a batch norm --------------------- */
+
+/* add(product, bias) becomes the product with a bias. */
+hull_status fuse_biases(graph *g) MUST_CHECK;
+
 /* ---- narrow.c: shared with merge_products.c ------------------------------ */
 
 /* A slice along one axis, with the bounds as written: plain numbers, negative
