@@ -179,6 +179,15 @@ static hull_status read_sizes(sizes *s, const conv *c, const node *n,
     return HULL_OK;
 }
 
+hull_status conv_check(const node *n, const tensor *in, const tensor *out)
+{
+    conv c;
+    sizes s;
+
+    TRY(conv_read(&c, n, in[0].rank - 2));
+    return read_sizes(&s, &c, n, &in[0], &in[1], out);
+}
+
 /* n elements of t, from element `from` on, as the kernels hold them. */
 static void load_row(double *dst, const tensor *t, int64_t from, int64_t n)
 {

@@ -74,6 +74,10 @@ hull_status infer_scale(graph *g, const node *n, const type *x) MUST_CHECK;
  * may be NULL. */
 double scaled_at(const tensor *w, const tensor *scale, int64_t row, int64_t at);
 
+/* HULL_ESHAPE when the operands of a conv's run do not fit each other. */
+hull_status conv_check(const node *n, const tensor *in, const tensor *out)
+    MUST_CHECK;
+
 /* What the ops of packed.c do to a sum before it is stored. */
 typedef enum packed_act {
     PACKED_NONE, PACKED_RELU, PACKED_GELU, PACKED_GELU_TANH, PACKED_SILU,

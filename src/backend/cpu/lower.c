@@ -190,6 +190,21 @@ static bool is_lowered_conv(const lowering *l, const node *n, bool *single)
            (x->dims[1] == w->dims[1] * groups);
 }
 
+/* Few columns leave most of a panel empty: vectors of places do better, where
+ * taps are many enough to pay for another order of axes. */
+static bool stays_in_planes(const lowering *l, const node *n)
+{
+    const type *w = graph_type(l->g, n->in[1]);
+    const type *y = graph_type(l->g, n->out[0]);
+    int64_t taps = 1, row = y->dims[y->rank - 1];
+
+    for (uint32_t i = 2; i < w->rank; i++)
+        taps *= w->dims[i];
+    if (dim_is_int(l->g->m, row, &row) && row < l->tile)
+        return false;
+    return attr_int(n, "groups") == 1 && w->dims[0] <= 8 && taps >= 3;
+}
+
 /* Tiles of m x m places for this convolution, 0: it stays a direct one. F(4x4)
  * has weights four times as large, which pays while they stay in the cache. */
 static int64_t winograd_m(const lowering *l, const node *n)
@@ -275,7 +290,7 @@ static void lower_conv(lowering *l, node *n)
     node *c;
     val x;
 
-    if (!is_lowered_conv(l, n, &single))
+    if (!is_lowered_conv(l, n, &single) || stays_in_planes(l, n))
         return;
     last_perms(rank, perm, back);
     x = op_transpose(l->g, n->in[0], perm, rank);

@@ -85,6 +85,13 @@ bool takes_f32_image(const graph *g, const node *n)
            graph_type(g, n->in[0])->rank == 4;
 }
 
+bool takes_planes(const graph *g, const node *n)
+{
+    uint32_t rank = graph_type(g, n->in[0])->rank;
+
+    return cpu_all_dtype(g, n, HULL_F32) && rank >= 3 && rank <= 5;
+}
+
 bool takes_i64_i32(const graph *g, const node *n)
 {
     hull_dtype dt = graph_type(g, n->in[0])->dtype;
