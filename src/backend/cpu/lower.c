@@ -409,6 +409,7 @@ hull_status cpu_lower(device *d, graph *g, const options *o)
 
     TRY(int_products(g, c->has.vnni ? 32 : 16, c->has.vnni ? 4 : 2));
     TRY(lower_half(g, c));
+    TRY(lower_transposed(g));
     TRY(graph_facts_get(&l.f, g));
     for (node *n = graph_first(g); n != NULL; n = next) {
         next = graph_next(g, n);

@@ -26,6 +26,8 @@ val lower_product(lowering *l, val x, val w, bool trans, val bias, str label);
 /* Nodes of f16 and bf16: products by gemm_bf16, others in f32. lower_half.c */
 hull_status lower_half(graph *g, const cpu_device *d) MUST_CHECK;
 
+/* Transposed convolutions become plain ones. lower_transposed.c */
+hull_status lower_transposed(graph *g) MUST_CHECK;
 /* lstm, gru and rnn: one product for all inputs, then steps. lower_rnn.c */
 void lower_rnn(lowering *l, node *n);
 
