@@ -102,7 +102,7 @@ void crew_pretend(const cpus *machine);
 void worker_begins(void);             /* on its thread, once */
 void worker_runs(worker *w, loop *l); /* its part of the loop */
 
-/* Busy waiting: true until about 50 microseconds have passed. */
+/* Busy waiting: true until it is time to sleep. */
 typedef struct spin {
     uint32_t looks;
     uint64_t end;

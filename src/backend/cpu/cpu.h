@@ -74,7 +74,7 @@ hull_status cpu_lower(device *d, graph *g, const options *o) MUST_CHECK;
 int64_t cpu_tile(cpu_level l);
 
 /* Calls fn(user, begin, end) for pieces of [0, n), a multiple of `grain` long
- * but for the last; on the caller alone when the work is below about 20
+ * but for the last; on the caller alone when the work is below about 10
  * microseconds: `cost` is an estimate of one item in nanoseconds. */
 typedef void cpu_range_fn(void *user, int64_t begin, int64_t end);
 void cpu_parallel(eval_ctx *cx, int64_t n, int64_t grain, double cost,

@@ -8,7 +8,8 @@
 
 /* A piece is worth this much at least; there are up to four for each thread,
  * so that one that is slower for a while does fewer of them. */
-#define PIECE_NS 5000
+#define PIECE_NS 4000
+#define WORTH_NS 10000 /* of all pieces together */
 
 int64_t cpu_tile(cpu_level l)
 {
@@ -39,7 +40,7 @@ void cpu_parallel(eval_ctx *cx, int64_t n, int64_t grain, double cost,
 
     if (n <= 0)
         return;
-    if (threads < 2 || n <= grain || total < 20000) {
+    if (threads < 2 || n <= grain || total < WORTH_NS) {
         fn(user, 0, n);
         return;
     }
