@@ -10,7 +10,8 @@
 Parts (BENCH): latency; refit, to a second checkpoint (peers: a new session, a
 new compile); start, the compile call to the first answer, and the same from a
 cache; memory, the peak until then as a multiple of the weights; scale, Hull's
-own throughput of 4 sessions and of a batch of 8, by threads on as many CPUs.
+own throughput of 4 sessions and of a batch of 8, by threads on as many CPUs;
+lowp, narrow types beside f32 and the memory (bench_lowp.py, no peers, no models).
 Models (MODELS): resnet18 resnet50 mobilenet vit bert gpt2, together `zoo`;
 folders of the shared models, together `shared` (against ONNX Runtime only);
 fixture-NAME, together `fixtures`. Without MODELS: zoo and shared.
@@ -45,7 +46,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HERE = os.path.join(ROOT, "scripts")
 ZOO = ["resnet18", "resnet50", "mobilenet", "vit", "bert", "gpt2"]
-PARTS = ["latency", "refit", "start", "memory", "scale"]
+PARTS = ["latency", "refit", "start", "memory", "scale", "lowp"]
 PEERS = ["onnxruntime", "openvino"]
 SLEEP = 0.1        # seconds between turns: spinning workers fall asleep
 # Largest difference as a part of the largest value. Integer models differ by a
@@ -714,6 +715,14 @@ def main():
                             *sys.argv[1:], "--python", o.python])
     o.rows, o.failures, o.call_us, o.isa = [], [], {}, "unknown"
     o.machine = machine(o)
+    if "lowp" in o.bench:
+        o.bench.remove("lowp")
+        subprocess.run([o.python, os.path.join(HERE, "bench_lowp.py"),
+                        "--hull", o.hull, "--build", o.build, "--threads",
+                        ",".join(map(str, o.threads)), "--rounds",
+                        str(o.rounds)], check=True)
+        if not o.bench:
+            return
     models = chosen_models(o)
     try:
         for part in o.bench:
