@@ -2177,6 +2177,11 @@ def packed_int():
                          int_result(sz, to, scale, bias, mid, bias2, residual,
                                     0.5, act, last), n=5, tile=4, group=2,
                          to=Raw(to), mid=Raw(xd), act=act)
+            b = draw.integers(-999, 999, 5)
+            case("gemm_int", [of_bytes(xd, x), p] + more + [
+                f32(scale), Lit("i32", b.tolist(), 5)],
+                 int_result(sz + b, "f32", scale), n=5, tile=4, group=2,
+                 to=Raw("f32"))
             a, b = byte(xd, 2, 3, 6), byte(wd, 6, 4)
             s = (a - zx) @ (b - zw[0])
             for trans in (False, True):
@@ -2229,9 +2234,111 @@ def packed_int():
          to=Raw("i32"))
 
 
+def lstm_int(x, r, scale, zero, bias, peep, lengths, h0, c0, back):
+    """One direction: x [t,b,4h], r [h,4h]; all in f32 as the op has it."""
+    f = np.float32
+    t, b, h = x.shape[0], x.shape[1], r.shape[0]
+    state, cell, y = h0.copy(), c0.copy(), np.zeros((t, b, h), f)
+
+    def sigmoid(v):
+        return (1 / (1 + np.exp(-v.astype(np.float64)))).astype(f)
+
+    def tanh(v):
+        return np.tanh(v.astype(np.float64)).astype(f)
+
+    for s in range(t):
+        on = (np.arange(b) >= 0) & (s <= lengths)
+        v = np.where(on[:, None], state, f(0))
+        top, least = max(v.max(), f(0)), min(v.min(), f(0))
+        k = f(f(top - least) / f(255))
+        with np.errstate(all="ignore"):
+            z = np.rint(f(-least) / k)
+            z = 0 if not z > 0 else min(z, 255)
+            q = np.nan_to_num(np.rint((v / k).astype(f))) + z
+        q = np.clip(q, 0, 255) - z
+        for i in range(b):
+            if s >= lengths[i]:
+                continue
+            at = lengths[i] - 1 - s if back else s
+            g = x[at, i] + (q[i] @ (r - zero)).astype(f) * (k * scale).astype(
+                f)
+            g = g + bias
+            old = cell[i]
+            p = peep.reshape(3, h)
+            gi = sigmoid(g[:h] + p[0] * old)
+            gf = sigmoid(g[2 * h:3 * h] + p[2] * old)
+            cell[i] = gf * old + gi * tanh(g[3 * h:])
+            go = sigmoid(g[h:2 * h] + p[1] * cell[i])
+            state[i] = y[at, i] = go * tanh(cell[i])
+    return y, state, cell
+
+
+def recurrent_int():
+    draw = np.random.default_rng(11)
+
+    def number(*shape):
+        return (draw.integers(-64, 65, shape) / 32).astype(np.float32)
+
+    def f32(v):
+        return of("f32", np.asarray(v).ravel().tolist(), *np.shape(v))
+
+    for way, wd, columns, more, panels_too in (
+            ("forward", "i8", False, False, False),
+            ("reverse", "u8", True, True, True),
+            ("both", "i8", True, True, False),
+            ("both", "u8", False, True, True)):
+        d, t, b, h = 2 if way == "both" else 1, 3, 2, 3
+        x = number(d, t, b, 4 * h)
+        r = draw.integers(low(wd), high(wd) + 1, (d, h, 4 * h))
+        tail = (4 * h,) if columns else ()
+        scale = (draw.integers(1, 9, (d,) + tail) / 512).astype(np.float32)
+        zero = draw.integers(low(wd), high(wd) + 1, (d,) + tail)
+        bias, peep = number(d, 4 * h), number(d, 3 * h)
+        h0, c0 = number(d, b, h), number(d, b, h)
+        lengths = np.array([2, 3])
+        if not more:
+            zero, bias, peep, h0, c0 = (0 * v for v in (zero, bias, peep, h0,
+                                                        c0))
+            lengths = np.array([t, t])
+        y = np.zeros((t, d, b, h), np.float32)
+        hn, cn = np.zeros_like(h0), np.zeros_like(c0)
+        for k in range(d):
+            y[:, k], hn[k], cn[k] = lstm_int(
+                x[k], r[k], scale[k], zero[k], bias[k], peep[k], lengths,
+                h0[k], c0[k], way == "reverse" or k == 1)
+        w = np.concatenate([groups(v, 4, 2) for v in r]) if panels_too else r
+        ins = [f32(x), Lit(wd, w.ravel().tolist(), *w.shape), f32(scale)]
+        if more:
+            ins += [Lit(wd, zero.ravel().tolist(), *zero.shape), f32(bias),
+                    f32(peep), Lit("i32", lengths.tolist(), b), f32(h0),
+                    f32(c0)]
+        case("lstm_int", ins, [f32(y), f32(hn), f32(cn)], hidden=h,
+             direction=way)
+    v = [NAN, INF, -INF, 3e38, 1e-45, -0.0, 0, 0]
+    case("lstm_int", [f32(np.array(v, np.float32).reshape(1, 1, 1, 8)),
+                      Lit("i8", [127, -128] * 8, 1, 2, 8), f32([1.0])],
+         [of("f32", [NAN, 0.0], 1, 1, 1, 2)] * 1 + [
+             of("f32", [NAN, 0.0], 1, 1, 2), of("f32", [NAN, 0.0], 1, 1, 2)],
+         hidden=2)
+    case("lstm_int", [Lit("f32", [], 1, 0, 2, 4), Lit("i8", [1] * 4, 1, 1, 4),
+                      f32([1.0])],
+         [Lit("f32", [], 0, 1, 2, 1), f32(np.zeros((1, 2, 1))),
+          f32(np.zeros((1, 2, 1)))], hidden=1)
+    x, r = f32(number(1, 2, 1, 4)), Lit("i8", [1] * 4, 1, 1, 4)
+    for error, ins, at in (
+            ("direction", [x, r, f32([1.0])], {"direction": "up"}),
+            ("hidden", [x, r, f32([1.0])], {"hidden": 0}),
+            ("sizes", [x, r, f32([1.0])], {"hidden": 2}),
+            ("rank 1", [x, r, f32([1.0]), None, f32([1.0])], {}),
+            ("rank", [f32([1.0]), r, f32([1.0])], {}),
+            ("weights", [x, f32(number(1, 1, 4)), f32([1.0])], {})):
+        case("lstm_int", ins, None, error=error, **{"hidden": 1, **at})
+
+
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
           matmul, conv, pool, packed, packed_int, grouped, winograd, pack,
           resize, sample, roi, norm,
           attention, view, index, scatter,
-          quant, recurrent, recurrent_steps, linalg, fourier, bind, found,
+          quant, recurrent, recurrent_steps, recurrent_int,
+          linalg, fourier, bind, found,
           sequence, text, random, refuse, small, control)

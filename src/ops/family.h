@@ -86,6 +86,12 @@ typedef enum packed_act {
 packed_act packed_act_of(const node *n); /* PACKED_ACTS: no such act */
 double packed_act_apply(packed_act act, const node *n, double x);
 
+/* Operands of lstm_int (rnn_int.c). */
+enum lstm_int_operand {
+    LSTM_INT_X, LSTM_INT_R, LSTM_INT_SCALE, LSTM_INT_ZERO, LSTM_INT_BIAS,
+    LSTM_INT_PEEPHOLE, LSTM_INT_LENGTHS, LSTM_INT_H0, LSTM_INT_C0
+};
+
 /* Operands of the ops of packed_int.c. */
 enum packed_int_operand {
     INT_X, INT_W, INT_X_ZERO, INT_W_ZERO, INT_SCALE, INT_BIAS, INT_MID_SCALE,

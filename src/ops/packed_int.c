@@ -10,10 +10,10 @@
  *   y = act((v + bias2 + residual) factor), quantised where `to` is an integer
  *
  * in f32, each operation rounded; quantise as the op quantize does. Without a
- * scale y is s. Operands in this order, from the third on all may be missing:
- * x w x_zero w_zero scale bias mid_scale mid_zero bias2 residual factor
- * out_scale out_zero; w_zero, scale and bias are one value or one for each
- * column, bias2 too.
+ * scale y is s; a bias of i32 is added to s instead. Operands in this order,
+ * from the third on all may be missing: x w x_zero w_zero scale bias mid_scale
+ * mid_zero bias2 residual factor out_scale out_zero; w_zero, scale, bias and
+ * bias2 are one value or one for each column.
  *
  * gemm_int    x [.., k], w [ceil(n / tile), ceil(k / group), tile, group]; with
  *             `kernel` a convolution: x [b, *, c], k = taps c, taps in
@@ -52,6 +52,15 @@ static hull_status want_vector(graph *g, const node *n, uint32_t i,
     return infer_equal(g, n, t->dims[0], count, "numbers of columns");
 }
 
+/* i32, or what it must be otherwise. */
+static hull_dtype bias_dtype(const graph *g, const node *n)
+{
+    return node_has(n, INT_BIAS) &&
+                   graph_type(g, n->in[INT_BIAS])->dtype == HULL_I32
+               ? HULL_I32
+               : HULL_F32;
+}
+
 static hull_status want_epilogue(graph *g, node *n, const dim *dims,
                                  uint32_t rank)
 {
@@ -74,7 +83,7 @@ static hull_status want_epilogue(graph *g, node *n, const dim *dims,
         return fail(HULL_EINVAL, "%s: scales and dtypes of the quantised "
                     "values do not fit", node_what(n, what));
     TRY(want_vector(g, n, INT_SCALE, HULL_F32, columns));
-    TRY(want_vector(g, n, INT_BIAS, HULL_F32, columns));
+    TRY(want_vector(g, n, INT_BIAS, bias_dtype(g, n), columns));
     TRY(want_vector(g, n, INT_MID_SCALE, HULL_F32, 1));
     TRY(want_vector(g, n, INT_MID_ZERO, mid, 1));
     TRY(want_vector(g, n, INT_BIAS2, HULL_F32, columns));
@@ -226,14 +235,19 @@ static void finish(const node *n, const tensor *in, tensor *out, int64_t at,
                    uint32_t sum)
 {
     int64_t column = at % out->shape[out->rank - 1];
-    float v = (float)(int32_t)sum;
+    bool in_sum = tensor_given(in, n, INT_BIAS) &&
+                  in[INT_BIAS].dtype == HULL_I32;
+    float v;
 
+    if (in_sum)
+        sum += (uint32_t)int_at(in, n, INT_BIAS, column);
+    v = (float)(int32_t)sum;
     if (!tensor_given(in, n, INT_SCALE)) {
         ((uint32_t *)out->data)[at] = sum;
         return;
     }
     v *= float_at(in, INT_SCALE, column);
-    if (tensor_given(in, n, INT_BIAS))
+    if (tensor_given(in, n, INT_BIAS) && !in_sum)
         v += float_at(in, INT_BIAS, column);
     if (tensor_given(in, n, INT_MID_SCALE)) {
         float scale = float_at(in, INT_MID_SCALE, 0);

@@ -4,7 +4,7 @@
  * int_epilogue.c - what follows a product of bytes and has no other reader goes
  * into it (the operands of ops/packed_int.c):
  *
- *   f32(p) * s, f32(p + b) * s     s one number or [n]    scale, bias b s
+ *   f32(p) * s, f32(p + b) * s     s one number or [n]    scale, bias of i32
  *   p + b       b: [n]                                    bias, bias2
  *   p + r       r: of the product's shape                 residual
  *   p * f       f one number                              factor
@@ -175,7 +175,8 @@ static bool fuse_scale(fuser *f, const node *n, val from, val s)
         p = product_of(f, add->in[i]);
         if (p != NULL)
             bias = columns_of(f, add->in[1 - i], p->out[0], false);
-        if (p != NULL && (bias == 0 || !keeps_shape(f, add, p->out[0])))
+        if (p != NULL && (bias == 0 || operand(p, INT_BIAS) != 0 ||
+                          !keeps_shape(f, add, p->out[0])))
             return false;
     }
     if (p == NULL || !is_sum(p) || !keeps_shape(f, n, p->out[0]))
@@ -185,8 +186,7 @@ static bool fuse_scale(fuser *f, const node *n, val from, val s)
         return false;
     ch.in[INT_SCALE] = scale;
     if (bias != 0)
-        ch.in[INT_BIAS] = op_binary(f->g, OP_mul,
-                                    op_cast(f->g, bias, HULL_F32), scale);
+        ch.in[INT_BIAS] = bias; /* of i32: it goes into the sum */
     node_dtype(f->g, ch.c, "to", HULL_F32);
     change_end(f, &ch, n);
     return true;

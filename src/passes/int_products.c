@@ -16,6 +16,8 @@
  */
 #include "passes/pass.h"
 
+#include "ops/family.h"
+
 #include <string.h>
 
 /* Where the sum of (x - zero) (w - zero) might not fit 31 bits: the f32 meaning
@@ -321,11 +323,10 @@ static void add_scales(lowering *l, node *m, const pair *p, dim columns,
 
     node_input(l->g, m, p->x.zero);
     node_input(l->g, m, zero);
-    if (!p->exact) {
-        node_input(l->g, m, op_binary(l->g, OP_mul, p->x.scale, p->w.scale));
-        if (bias != 0)
-            node_input(l->g, m, bias);
-    }
+    node_input(l->g, m, p->exact ? 0
+                                 : op_binary(l->g, OP_mul, p->x.scale,
+                                             p->w.scale));
+    node_input(l->g, m, bias); /* of the sum's dtype, i32 or f32 */
     node_dtype(l->g, m, "to", p->exact ? HULL_I32 : HULL_F32);
 }
 
@@ -365,7 +366,7 @@ static bool lower_matmul(lowering *l, node *n)
     if (!constant && (p.w.axis >= 0 ||
                       graph_type(l->g, n->in[0])->rank < 2))
         return refuse(l, n, "no constant weight, and not quantised as a whole");
-    if (bias != 0 && !p.exact)
+    if (bias != 0)
         columns_bias = as_columns(l, bias, columns);
     flatten_zero(l, &p.x.zero);
     flatten_zero(l, &p.w.zero);
@@ -471,12 +472,41 @@ static bool lower_conv(lowering *l, node *n)
 
         node_ints(l->g, m, lists[i], a->u.ints.p, a->u.ints.n);
     }
-    add_scales(l, m, &p, columns, n->n_in > 2 && !p.exact ? n->in[2] : 0);
+    add_scales(l, m, &p, columns, n->n_in > 2 ? n->in[2] : 0);
     if (m != NULL)
         m->label = n->label;
     graph_replace(l->g, n->out[0],
                   op_transpose(l->g, node_add(l->g, m), back, rank));
     return true;
+}
+
+/* The weights of lstm_int, [d, h, 4h], in panels. */
+static void pack_lstm(lowering *l, node *n)
+{
+    const type *t = graph_type(l->g, n->in[LSTM_INT_R]);
+    val parts[2], in[LSTM_INT_C0 + 1];
+    int64_t d = t->dims[0], h = attr_int(n, "hidden");
+    dim matrix[2] = {h, 4 * h};
+    node *c;
+
+    if (t->rank != 3 || value_is_runtime(&l->f, n->in[LSTM_INT_R]))
+        return;
+    insert_above(l, n);
+    for (int64_t i = 0; i < d; i++) {
+        val r = op_slice(l->g, n->in[LSTM_INT_R], 0, i, i + 1, 1);
+
+        parts[i] = pack_groups(l->g, op_reshape(l->g, r, matrix, 2), false,
+                               l->tile, l->group);
+    }
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = n->in[i];
+    in[LSTM_INT_R] = d == 1 ? parts[0] : op_concat(l->g, parts, 2, 0);
+    insert_at(l, n);
+    c = node_again(l->g, n, in, n->n_in);
+    if (node_add(l->g, c) == 0)
+        return;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        graph_replace(l->g, n->out[i], c->out[i]);
 }
 
 static hull_status each_node(lowering *l, bool products)
@@ -495,6 +525,8 @@ static hull_status each_node(lowering *l, bool products)
             (void)lower_matmul(l, n); /* either way, go on */
         else if (products && n->op == OP_conv)
             (void)lower_conv(l, n);
+        else if (products && n->op == OP_lstm_int)
+            pack_lstm(l, n);
         TRY(ir_status(l->g->m));
     }
     l->g->insert_before = NULL;

@@ -316,9 +316,16 @@ static void test_conv(void **state)
           QX "  %c = cast %q {to=i32}\n  %zi = cast %z {to=i32}\n"
              "  %cz = sub %c, %zi\n  %w9 = reshape %w {shape=[5,4,3,3]}\n"
              "  %wi = cast %w9 {to=i32}\n"
-             "  %y = conv %cz, %wi {stride=[1,1], pad=[1,1,1,1], "
+             "  %b = iota {shape=[5], axis=0, dtype=i32}\n"
+             "  %y = conv %cz, %wi, %b {stride=[1,1], pad=[1,1,1,1], "
              "dilation=[1,1]}\n",
           "%y", (wanted){.gemm = 1, .quants = 1});
+    check(w, "%x: f32[3,36]",
+          QX "  %c = cast %q {to=i32}\n  %wi = cast %w {to=i32}\n"
+             "  %b = iota {shape=[5], axis=0, dtype=i32}\n"
+             "  %y = matmul %c, %wi, %b {trans_b=true}\n"
+             "  %f = cast %y {to=f32}\n  %g = mul %f, %s\n",
+          "%g", (wanted){.gemm = 1, .quants = 1});
     /* one channel a group: not ours */
     check(w, "%x: f32[1,4,6,7]",
           QX "  %u9 = reshape %u {shape=[4,1,3,3]}\n"

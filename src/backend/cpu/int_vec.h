@@ -38,6 +38,7 @@ typedef struct int_epilogue {
     /* [n] or one value (step 0), or NULL */
     const float *scale, *bias, *bias2, *residual;
     int64_t scale_step, bias_step, bias2_step;
+    const int32_t *sum_bias; /* a bias of i32, with bias_step; or NULL */
     bool has_mid, has_factor, is_i32;
     quantiser mid, out;   /* out where the result is bytes */
     vec factor;
@@ -83,6 +84,10 @@ static int_epilogue int_epilogue_of(const node *n, const tensor *in,
     e.act.high = (float)attr_float(n, "high");
     e.scale = float_operand(n, in, INT_SCALE, &e.scale_step);
     e.bias = float_operand(n, in, INT_BIAS, &e.bias_step);
+    if (tensor_given(in, n, INT_BIAS) && in[INT_BIAS].dtype == HULL_I32) {
+        e.sum_bias = in[INT_BIAS].data;
+        e.bias = NULL;
+    }
     e.bias2 = float_operand(n, in, INT_BIAS2, &e.bias2_step);
     e.residual = float_operand(n, in, INT_RESIDUAL, &step);
     one = float_operand(n, in, INT_MID_SCALE, &step);
@@ -115,6 +120,13 @@ VEC_INLINE void int_finish(const int_epilogue *e, int64_t row, int64_t column,
     int64_t at = row * e->columns + column;
     vec v;
 
+    if (e->sum_bias != NULL) {
+        int32_t some[VEC_LANES] = {0};
+
+        for (int64_t i = 0; i < n; i++)
+            some[i] = e->sum_bias[e->bias_step * (column + i)];
+        sums = ivec_add(sums, ivec_load(some));
+    }
     if (e->is_i32) {
         int32_t some[VEC_LANES];
 
@@ -156,7 +168,6 @@ VEC_INLINE ivec dot_one(bool w_signed, ivec sum, ivec x, const uint8_t *w)
     return w_signed ? _mm512_dpbusd_epi32(sum, x, b)
                     : _mm512_dpbusd_epi32(sum, b, x);
 }
-VEC_INLINE ivec dot_join(ivec a, ivec b) { return _mm512_add_epi32(a, b); }
 #else
 VEC_INLINE ivec dot_one(bool w_signed, ivec sum, ivec x, const uint8_t *w)
 {
@@ -166,8 +177,8 @@ VEC_INLINE ivec dot_one(bool w_signed, ivec sum, ivec x, const uint8_t *w)
         sum, _mm256_madd_epi16(x, w_signed ? _mm256_cvtepi8_epi16(b)
                                            : _mm256_cvtepu8_epi16(b)));
 }
-VEC_INLINE ivec dot_join(ivec a, ivec b) { return _mm256_add_epi32(a, b); }
 #endif
+#define dot_join ivec_add
 #define DOT_ROWS INT_ROWS
 #define DOT_HALF (VEC_LANES * INT_GROUP)
 #include "backend/cpu/dot_tile.h"
@@ -182,6 +193,7 @@ typedef struct int_product {
     int32_t x_zero;
     const uint8_t *panels, *w_zero; /* [n] or one value; NULL: all are 0 */
     int64_t w_zero_step;
+    const int32_t *sums;  /* of w by columns; NULL: a row of zero points */
     /* a convolution: sizes of the image and the result, without channels */
     bool conv;
     window win;
@@ -226,6 +238,16 @@ static int_x int_zero(const int_product *p)
     (void)p;
     return 0;
 #endif
+}
+
+/* The number that the tile takes it for. */
+static int32_t int_zero_value(const int_product *p)
+{
+#if INT_GROUP == 4
+    if (!p->w_signed)
+        return (int8_t)int_zero(p);
+#endif
+    return int_zero(p);
 }
 
 static void int_fill(int_x *to, int64_t n, int_x v)
@@ -276,19 +298,12 @@ static bool int_in_place(const int_product *p)
 static int32_t int_shift(const int_product *p, const char *row)
 {
     const int_x *x = (const int_x *)(const void *)row;
+    bool is_signed = INT_GROUP == 4 && !p->w_signed; /* as the tile takes x */
     uint32_t sum = 0;
 
-#if INT_GROUP == 4
-    if (!p->w_signed) { /* the tile takes x as signed */
-        for (int64_t k = 0; k < p->depth; k++)
-            sum += (uint32_t)(int8_t)x[k];
-        return (int32_t)(sum - (uint32_t)p->depth *
-                                   (uint32_t)(int8_t)int_zero(p));
-    }
-#endif
     for (int64_t k = 0; k < p->depth; k++)
-        sum += (uint32_t)x[k];
-    return (int32_t)(sum - (uint32_t)p->depth * (uint32_t)int_zero(p));
+        sum += is_signed ? (uint32_t)(int8_t)x[k] : (uint32_t)x[k];
+    return (int32_t)(sum - (uint32_t)p->depth * (uint32_t)int_zero_value(p));
 }
 
 /* ---- a range of rows by a range of panels -------------------------------- */
@@ -373,6 +388,9 @@ static void int_store(const int_product *p, const int_rows *rows, int64_t row,
         ivec w = p->w_zero != NULL ? int_w_zeros(p, column + c, n)
                                    : ivec_set(0);
 
+        if (p->sums != NULL)
+            z = ivec_mul(ivec_load(p->sums + column + c),
+                         ivec_set(int_zero_value(p)));
         for (int64_t i = 0; i < r; i++) {
             ivec s = ivec_sub(ivec_load(rows->c + i * INT_COLS + c), z);
 
@@ -388,7 +406,7 @@ static void int_block(const int_product *p, const int_rows *rows, int64_t first,
                       int64_t n, int64_t p0, int64_t p1)
 {
     int64_t tiles = (n + INT_ROWS - 1) / INT_ROWS;
-    bool with_zero = int_zero(p) != 0;
+    bool with_zero = int_zero(p) != 0 && p->sums == NULL;
     bool joined = with_zero && tiles == 1 && n < INT_ROWS;
     dot_tile t = {.steps = p->steps, .c = rows->c};
 
@@ -710,3 +728,5 @@ hull_status INT_NAME(cpu_matmul_int)(eval_ctx *cx, const node *n,
     TRY(int_batch_scratch(&b, cx->scratch));
     return pool_for(cx->pool, (size_t)b.parts, matmul_int_part, &b);
 }
+
+#include "backend/cpu/lstm_int.h"

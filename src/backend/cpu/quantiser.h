@@ -19,6 +19,7 @@ typedef __m512i ivec;
 VEC_INLINE ivec ivec_set(int32_t v) { return _mm512_set1_epi32(v); }
 VEC_INLINE ivec ivec_load(const int32_t *p) { return _mm512_loadu_si512(p); }
 VEC_INLINE void ivec_store(int32_t *p, ivec v) { _mm512_storeu_si512(p, v); }
+VEC_INLINE ivec ivec_add(ivec a, ivec b) { return _mm512_add_epi32(a, b); }
 VEC_INLINE ivec ivec_sub(ivec a, ivec b) { return _mm512_sub_epi32(a, b); }
 VEC_INLINE ivec ivec_mul(ivec a, ivec b) { return _mm512_mullo_epi32(a, b); }
 VEC_INLINE vec ivec_to_float(ivec v) { return _mm512_cvtepi32_ps(v); }
@@ -47,6 +48,7 @@ VEC_INLINE void ivec_store(int32_t *p, ivec v)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, v);
 }
+VEC_INLINE ivec ivec_add(ivec a, ivec b) { return _mm256_add_epi32(a, b); }
 VEC_INLINE ivec ivec_sub(ivec a, ivec b) { return _mm256_sub_epi32(a, b); }
 VEC_INLINE ivec ivec_mul(ivec a, ivec b) { return _mm256_mullo_epi32(a, b); }
 VEC_INLINE vec ivec_to_float(ivec v) { return _mm256_cvtepi32_ps(v); }

@@ -4,6 +4,7 @@
  * takes.c - which nodes the kernels of kernels.def run: types and attributes.
  */
 #include "backend/cpu/cpu.h"
+#include "ops/family.h"
 
 /* gemm with panels of groups: of bf16 alone. */
 static bool is_grouped(const graph *g, const node *n)
@@ -231,6 +232,26 @@ bool takes_int_avx2(const graph *g, const node *n)
 {
     (void)g;
     return attr_int(n, "tile") == 16 && attr_int(n, "group") == 2;
+}
+
+/* Weights in panels, and all sequences of one length. */
+static bool takes_lstm(const graph *g, const node *n, int64_t tile,
+                       int64_t group)
+{
+    const type *r = graph_type(g, n->in[1]);
+
+    return r->rank == 4 && r->dims[2] == tile && r->dims[3] == group &&
+           (n->n_in <= LSTM_INT_LENGTHS || n->in[LSTM_INT_LENGTHS] == 0);
+}
+
+bool takes_lstm_vnni(const graph *g, const node *n)
+{
+    return takes_lstm(g, n, 32, 4);
+}
+
+bool takes_lstm_avx2(const graph *g, const node *n)
+{
+    return takes_lstm(g, n, 16, 2);
 }
 
 bool takes_quantize(const graph *g, const node *n)
