@@ -258,6 +258,121 @@ static void zip_row(const void *user, const row *r)
           r->step[0], r->step[1]);
 }
 
+/* ---- short rows ---------------------------------------------------------- */
+
+/* Rows shorter than this are computed several at once. */
+#define SHORT_ROW (4 * VEC_LANES)
+#define SHORT_BUFFER 1024 /* floats of an operand for such a group */
+
+/* How an operand goes with the rows of a group. */
+typedef enum short_kind {
+    SHORT_FLAT,   /* [rows, row] */
+    SHORT_REPEAT, /* one row for all */
+    SHORT_SPREAD, /* one element for each row */
+    SHORT_ONE,    /* one element */
+    SHORT_NONE
+} short_kind;
+
+typedef struct short_rows {
+    const pair *z;
+    walk w;
+    short_kind kind[2];
+    int64_t rows, group, groups; /* rows: of the last axis but one */
+} short_rows;
+
+static short_kind short_kind_of(const walk *w, uint32_t k)
+{
+    int64_t along = w->strides[k][w->rank - 2];
+
+    if (w->step[k] == 0)
+        return along == 0 ? SHORT_ONE : along == 1 ? SHORT_SPREAD : SHORT_NONE;
+    return along == 0        ? SHORT_REPEAT
+           : along == w->row ? SHORT_FLAT
+                             : SHORT_NONE;
+}
+
+/* The operand for a group of n rows: where it lies, or made in `room`. */
+static const float *short_operand(const short_rows *s, uint32_t k,
+                                  const float *p, int64_t n, float *room)
+{
+    int64_t len = s->w.row;
+
+    if (s->kind[k] == SHORT_REPEAT)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < len; j++)
+                room[i * len + j] = p[j];
+    else if (s->kind[k] == SHORT_SPREAD)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < len; j++)
+                room[i * len + j] = p[i];
+    else
+        return p;
+    return room;
+}
+
+/* Groups [begin, end), counted over all axes in front. */
+static void short_part(void *user, int64_t begin, int64_t end)
+{
+    const short_rows *s = user;
+    float room[2][SHORT_BUFFER];
+    const float *from[2] = {s->z->a, s->z->b}, *p[2];
+    int64_t made = -1, made_rows = 0; /* what repeats is made once */
+
+    for (; begin < end; begin++) {
+        int64_t outer = begin / s->groups, left = outer;
+        int64_t first = begin % s->groups * s->group, n = s->rows - first;
+
+        n = n < s->group ? n : s->group;
+        for (uint32_t k = 0; k < 2; k++) {
+            const float *at = from[k] + first * s->w.strides[k][s->w.rank - 2];
+
+            left = outer;
+            for (uint32_t i = s->w.rank - 2; i-- > 0; left /= s->w.shape[i])
+                at += left % s->w.shape[i] * s->w.strides[k][i];
+            p[k] = s->kind[k] == SHORT_REPEAT && made == outer &&
+                           made_rows >= n
+                       ? room[k] : short_operand(s, k, at, n, room[k]);
+        }
+        if (made != outer || made_rows < n) {
+            made = outer;
+            made_rows = n;
+        }
+        s->z->fn(p[0], p[1], s->z->y + (outer * s->rows + first) * s->w.row,
+                 n * s->w.row, s->kind[0] != SHORT_ONE,
+                 s->kind[1] != SHORT_ONE);
+    }
+}
+
+/* Broadcasts of short rows; false: there is no such thing here. */
+static hull_status zip_short(bool *done, eval_ctx *cx, const node *n,
+                             const tensor *in, const tensor *out, const pair *z)
+{
+    short_rows s = {.z = z};
+    int64_t outer = 1;
+
+    *done = false;
+    TRY(walk_begin(&s.w, n, in, 2, out));
+    if (!s.w.more || s.w.rank < 2 || s.w.row >= SHORT_ROW)
+        return HULL_OK;
+    for (uint32_t k = 0; k < 2; k++) {
+        s.kind[k] = short_kind_of(&s.w, k);
+        if (s.kind[k] == SHORT_NONE)
+            return HULL_OK;
+    }
+    if (s.kind[0] == SHORT_ONE && s.kind[1] == SHORT_ONE)
+        return HULL_OK;
+    for (uint32_t i = 0; i + 2 < s.w.rank; i++)
+        outer *= s.w.shape[i];
+    s.rows = s.w.shape[s.w.rank - 2];
+    s.group = SHORT_BUFFER / s.w.row;
+    s.group = s.group < s.rows ? s.group : s.rows;
+    s.groups = (s.rows + s.group - 1) / s.group;
+    cpu_parallel(cx, outer * s.groups, 1,
+                 (double)(s.group * s.w.row) * 0.5 + 10, short_part, &s);
+    *done = true;
+    return HULL_OK;
+}
+
 /* Powers that are products. */
 static bool plain_power(eval_ctx *cx, const tensor *in, tensor *out)
 {
@@ -279,6 +394,7 @@ hull_status VEC_NAME(cpu_binary)(eval_ctx *cx, const node *n, const tensor *in,
                                  tensor *out)
 {
     pair z = {.a = in[0].data, .b = in[1].data, .y = out->data};
+    bool done;
 
     switch (n->op) {
     case OP_add: z.fn = zip_add; break;
@@ -291,6 +407,9 @@ hull_status VEC_NAME(cpu_binary)(eval_ctx *cx, const node *n, const tensor *in,
     default: return binary_eval(cx, n, in, out);
     }
     if (n->op == OP_pow && plain_power(cx, in, out))
+        return HULL_OK;
+    TRY(zip_short(&done, cx, n, in, out, &z));
+    if (done)
         return HULL_OK;
     return rows_for(cx, n, in, 2, out, n->op == OP_pow ? 30 : 0.3, zip_row,
                     &z);

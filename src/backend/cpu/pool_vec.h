@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * pool_vec.h - max_pool and avg_pool of f32 images with two spatial axes:
- * vectors of channels where these are last, else one tap after the other.
+ * pool_vec.h - max_pool and avg_pool of f32 images with one or two spatial
+ * axes: vectors of channels where these are last, else one tap after the other.
  */
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/vec.h"
@@ -165,10 +165,14 @@ hull_status VEC_NAME(cpu_pool)(eval_ctx *cx, const node *n, const tensor *in,
                                tensor *out)
 {
     bool last = n->op == OP_max_pool_nhwc || n->op == OP_avg_pool_nhwc;
-    uint32_t first = last ? 1 : 2;
-    const int64_t *from = in[0].shape + first, *to = out->shape + first;
-    pooling p = {.x = in[0].data, .y = out->data, .h = from[0], .w = from[1],
-                 .c = last ? in[0].shape[3] : 1, .oh = to[0], .ow = to[1]};
+    uint32_t axes = in[0].rank - 2, x_axis = (last ? 1 : 2) + axes - 1;
+    bool line = axes == 1; /* an image of one row */
+    pooling p = {.x = in[0].data, .y = out->data,
+                 .h = line ? 1 : in[0].shape[x_axis - 1],
+                 .w = in[0].shape[x_axis],
+                 .c = last ? in[0].shape[in[0].rank - 1] : 1,
+                 .oh = line ? 1 : out->shape[x_axis - 1],
+                 .ow = out->shape[x_axis]};
     int64_t kernel[SPATIAL_MAX];
     bool count_pad;
     window w;
@@ -177,8 +181,17 @@ hull_status VEC_NAME(cpu_pool)(eval_ctx *cx, const node *n, const tensor *in,
     if (tensor_numel(out) == 0)
         return HULL_OK;
     count_pad = !p.max && attr_bool(n, "count_pad");
-    TRY(window_ints(kernel, n, "kernel", 2, 1, 0));
-    TRY(window_read(&w, n, 2));
+    TRY(window_ints(kernel, n, "kernel", axes, 1, 0));
+    TRY(window_read(&w, n, axes));
+    if (line) {
+        kernel[1] = kernel[0];
+        w.stride[1] = w.stride[0];
+        w.dilation[1] = w.dilation[0];
+        w.before[1] = w.before[0];
+        w.after[1] = w.after[0];
+        kernel[0] = w.stride[0] = w.dilation[0] = 1;
+        w.before[0] = w.after[0] = 0;
+    }
     p.step_y = w.dilation[0];
     p.step_x = w.dilation[1];
     p.taps_x = kernel[1];

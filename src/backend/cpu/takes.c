@@ -82,8 +82,9 @@ bool takes_f32_to_any(const graph *g, const node *n)
 
 bool takes_f32_image(const graph *g, const node *n)
 {
-    return cpu_all_dtype(g, n, HULL_F32) &&
-           graph_type(g, n->in[0])->rank == 4;
+    uint32_t rank = graph_type(g, n->in[0])->rank;
+
+    return cpu_all_dtype(g, n, HULL_F32) && (rank == 3 || rank == 4);
 }
 
 bool takes_planes(const graph *g, const node *n)
