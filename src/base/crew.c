@@ -146,6 +146,9 @@ static void *worker_main(void *arg)
     loop *l;
 
     worker_begins();
+#if defined(__linux__)
+    pthread_setname_np(pthread_self(), "hull worker");
+#endif
     while ((l = next_loop(w)) != NULL)
         worker_runs(w, l);
     return NULL;
@@ -223,6 +226,9 @@ static hull_status crew_new(crew **out)
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->left, NULL);
     atomic_store(&c->capacity, 1);
+    log_info("pool", "%u CPUs in the affinity mask, nodes %u to %u; quota and "
+             "mask grant %u threads", c->cpus.n, c->cpus.at[0].node,
+             c->cpus.at[c->cpus.n - 1].node, c->cpus.n_threads);
     *out = c;
     return HULL_OK;
 }
