@@ -155,6 +155,7 @@ static hull_status store(cli *c, int key, const char *arg)
     case KEY_REFIT: return set_text(&c->refit, arg);
     case KEY_PROFILE: return set_flag(&c->profile);
     case KEY_ROOFLINE: return set_flag(&c->roofline);
+    case KEY_SAVE_PROFILE: return set_flag(&c->save_profile);
     case KEY_TRACE: return set_text(&c->trace, arg);
     case KEY_SERVE: return set_flag(&c->serve);
     case ARGP_KEY_ARG: return add_argument(c, arg);

@@ -73,7 +73,7 @@ hull_status bench_refits(bench *b, double seconds, json_t **out) MUST_CHECK;
 
 typedef struct bench_peak {
     double gflops;       /* f32 fused multiply-adds in registers */
-    double bf16_gflops, int8_gflops; /* as f32 where there are none */
+    double bf16_gflops, int8_gflops; /* as f32 where there is no bf16 */
     uint64_t bytes[BENCH_LEVELS];    /* that level i holds; memory: no end */
     double gbps[BENCH_LEVELS];       /* 1e9 bytes read per second from it */
 } bench_peak;

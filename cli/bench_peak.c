@@ -120,7 +120,15 @@ static void read_any(work *w)
         _mm512_castps_si512(s##k), _mm512_castps_si512(a),               \
         _mm512_castps_si512(b)));
 
+/* Products of 16 bits, two of a lane at once. */
+#define INT8_256(k)                                                      \
+    s##k = _mm256_castsi256_ps(_mm256_add_epi32(                         \
+        _mm256_madd_epi16(_mm256_castps_si256(s##k),                     \
+                          _mm256_castps_si256(a)),                       \
+        _mm256_castps_si256(b)));
+
 CHAIN_LOOP(fma_avx2, "avx2,fma", __m256, _mm256, FMA_256)
+CHAIN_LOOP(int8_avx2, "avx2,fma", __m256, _mm256, INT8_256)
 CHAIN_LOOP(fma_avx512, "avx512f", __m512, _mm512, FMA_512)
 CHAIN_LOOP(bf16_avx512, "avx512f,avx512bf16", __m512, _mm512, BF16_512)
 CHAIN_LOOP(int8_avx512, "avx512f,avx512vnni", __m512, _mm512, INT8_512)
@@ -227,6 +235,9 @@ static hull_status measure_flops(bench_peak *out, worker *ws, uint32_t n,
     if (has->vnni) {
         TRY(best_of(&seconds, ws, n, int8_avx512));
         out->int8_gflops = 4 * l->flops * n / seconds * 1e-9;
+    } else if (has->level >= CPU_AVX2) {
+        TRY(best_of(&seconds, ws, n, int8_avx2));
+        out->int8_gflops = 2 * loops_of[CPU_AVX2].flops * n / seconds * 1e-9;
     }
 #endif
     return HULL_OK;

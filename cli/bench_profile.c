@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/bench.h"
+#include "run/module.h"
 
 #define EVENTS_MAX ((size_t)1 << 22)
 #define ROWS_SHOWN 40
@@ -409,6 +410,58 @@ out:
     return st;
 }
 
+/* ---- times for explain --------------------------------------------------- */
+
+/* ns of a node; 0 when it was not run. */
+static double node_ns(const profile *p, const node *n)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].first.n == n)
+            return p->rows[i].ms * 1e6;
+    return 0;
+}
+
+static hull_status save_block(const profile *p, cache *k, const engine *e)
+{
+    hull_status st = HULL_OK;
+    uint32_t number = 0;
+    buf key, lines;
+
+    buf_init(&key, 65536);
+    buf_init(&lines, NOTES_MAX);
+    TRY_OUT(engine_profile_key(&key, e));
+    for (const node *n = graph_first(e->main); n != NULL;
+         n = graph_next(e->main, n), number++) {
+        double ns = node_ns(p, n);
+
+        if (ns > 0)
+            buf_printf(&lines, "%u %.0f\n", number, ns < 1 ? 1 : ns);
+    }
+    TRY_OUT(buf_status(&lines));
+    if (lines.n > 0)
+        cache_notes_put(k, buf_view(&key), buf_view(&lines));
+out:
+    buf_fini(&key);
+    buf_fini(&lines);
+    return st;
+}
+
+static hull_status save_times(const profile *p)
+{
+    const plan *pl = p->b->m->plan;
+    cache *k = NULL;
+    hull_status st = HULL_OK;
+
+    TRY(open_cache(p->b->c, &k));
+    if (k == NULL)
+        return fail(HULL_EINVAL, "--save-profile needs a cache");
+    for (uint32_t i = 0; i < pl->n_blocks; i++)
+        TRY_OUT(save_block(p, k, pl->blocks[i].e));
+out:
+    cache_unref(k);
+    return st;
+}
+
 /* ---- report -------------------------------------------------------------- */
 
 static double peak_flops(const bench_peak *k, hull_dtype dt)
@@ -557,6 +610,8 @@ hull_status bench_profile_run(bench *b, json_t *to)
     if (b->c->trace != NULL)
         TRY_OUT(write_trace(&p, b->c->trace));
     TRY_OUT(sum_up(&p));
+    if (b->c->save_profile)
+        TRY_OUT(save_times(&p));
     TRY_OUT(report(&p, to));
 out:
     hull_session_free(s);

@@ -39,7 +39,9 @@ hull_status file_kind_of(file_kind *out, const char *path)
     /* The name alone, so that a damaged file is reported as what it was. The
      * kind stands behind the magic and two 16-bit versions. */
     if (memcmp(start, CONTAINER_MAGIC, 5) == 0)
-        *out = start[12] == CONTAINER_ENGINE ? KIND_ENGINE : KIND_MODULE;
+        *out = start[12] == CONTAINER_ENGINE  ? KIND_ENGINE
+               : start[12] == CONTAINER_NOTES ? KIND_NOTES
+                                              : KIND_MODULE;
     else if (memcmp(start, "\x93NUMPY", 6) == 0 ||
              (memcmp(start, "PK", 2) == 0 && str_ends(str_of(path), ".npz")))
         *out = KIND_TENSORS;
@@ -76,9 +78,9 @@ hull_status open_module(cli *c, hull_module **out, const char *path)
 
     *out = NULL;
     TRY(file_kind_of(&kind, path));
-    if (kind == KIND_ENGINE || kind == KIND_TENSORS)
+    if (kind == KIND_ENGINE || kind == KIND_NOTES || kind == KIND_TENSORS)
         return fail(HULL_EINVAL, "%s is %s, want a model or a module", path,
-                    kind == KIND_ENGINE ? "a cache entry" : "a tensor file");
+                    kind == KIND_TENSORS ? "a tensor file" : "a cache entry");
     if (c->weights)
         TRY_OUT(hull_weights_open(&w, c->weights));
     TRY_OUT(open_cache(c, &cache));

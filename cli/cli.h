@@ -76,6 +76,7 @@ enum option_key {
     KEY_PROFILE,
     KEY_ROOFLINE,
     KEY_TRACE,
+    KEY_SAVE_PROFILE,
     KEY_SERVE
 };
 
@@ -102,7 +103,7 @@ typedef struct cli {
     /* bench */
     const char *sizes[SIZES_MAX], *sessions, *refit, *trace;
     uint32_t n_sizes;
-    bool profile, roofline, serve;
+    bool profile, roofline, save_profile, serve;
     uint64_t rounds;
     double seconds;
 } cli;
@@ -162,6 +163,7 @@ hull_status open_cache(cli *c, hull_cache **out) MUST_CHECK;
 typedef enum file_kind {
     KIND_MODULE,     /* a .hull module */
     KIND_ENGINE,     /* an entry of the cache */
+    KIND_NOTES,      /* likewise: what was measured */
     KIND_TENSORS,    /* .npy or .npz */
     KIND_OTHER       /* a model or a checkpoint; weights_kind tells */
 } file_kind;
@@ -192,5 +194,6 @@ void print_element(buf *b, const named_tensor *t, uint64_t i);
 
 hull_status inspect_module(cli *c, const char *path) MUST_CHECK;
 hull_status inspect_engine(cli *c, const char *path) MUST_CHECK;
+hull_status inspect_notes(cli *c, const char *path) MUST_CHECK;
 
 #endif

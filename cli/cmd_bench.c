@@ -36,6 +36,9 @@ static const struct argp_option bench_options[] = {
     { "roofline", KEY_ROOFLINE, NULL, 0,
       "Measure what the machine can do, and show each node's part of it: of "
       "the multiply-adds or of the bytes, whichever takes longer", 0 },
+    { "save-profile", KEY_SAVE_PROFILE, NULL, 0,
+      "Keep the time of each node in the cache, where `hull explain` with the "
+      "same options finds it", 0 },
     { "trace", KEY_TRACE, "FILE", 0,
       "Write the nodes of a run as a trace for Chrome or Perfetto", 0 },
     { "serve", KEY_SERVE, NULL, 0,
@@ -506,7 +509,7 @@ static hull_status measure(bench *b, hull_session *s)
     TRY(latency(b, s));
     if (c->sessions)
         TRY(throughput(b));
-    if (c->profile || c->roofline || c->trace)
+    if (c->profile || c->roofline || c->trace || c->save_profile)
         TRY(bench_profile_run(b, c->result));
     return c->refit ? refits(b) : HULL_OK;
 }

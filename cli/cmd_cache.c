@@ -37,10 +37,14 @@ static hull_status show_item(void *user, const cache_item *item)
     if (gmtime_r(&seconds, &tm))
         strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
     if (!c->json)
-        printf("%s %10" PRIu64 " %s\n", hex, item->size, when);
+        printf("%s %10" PRIu64 " %s%s\n", hex, item->size, when,
+               item->kind == CACHE_NOTES ? " notes" : "");
     return answer_item(json_object_get(c->result, "entries"),
-                       json_pack("{s:s, s:I, s:s, s:o}", "key", hex, "bytes",
-                                 (json_int_t)item->size, "used", when, "path",
+                       json_pack("{s:s, s:s, s:I, s:s, s:o}", "key", hex,
+                                 "kind", item->kind == CACHE_NOTES ? "notes"
+                                                                   : "engine",
+                                 "bytes", (json_int_t)item->size, "used", when,
+                                 "path",
                                  json_str(str_of(item->path))));
 }
 

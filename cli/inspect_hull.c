@@ -242,3 +242,34 @@ out:
     file_close(&f);
     return st;
 }
+
+hull_status inspect_notes(cli *c, const char *path)
+{
+    static const char *const tags[] = { "key", "notes" };
+    file f = { 0 };
+    container *k = NULL;
+    hull_status st = HULL_OK;
+
+    TRY_OUT(file_map(&f, path));
+    TRY_OUT(note(container_open(&k, (bytes){ f.p, (size_t)f.size },
+                                LAZY_ABOVE), "reading %s", path));
+    if (!c->json)
+        printf("notes %s, %" PRIu64 " bytes\n", path, f.size);
+    TRY_OUT(answer(c->result, "kind", json_string("notes")));
+    TRY_OUT(answer(c->result, "bytes", json_integer((json_int_t)f.size)));
+    for (size_t i = 0; i < COUNT_OF(tags); i++) {
+        bytes text;
+        str s;
+
+        TRY_OUT(note(container_get(k, tags[i], NOTES_MAX, &text),
+                     "reading %s", path));
+        s = (str){ (const char *)text.p, text.n };
+        if (!c->json)
+            printf("%s:\n%.*s", tags[i], STR_ARG(s));
+        TRY_OUT(answer(c->result, tags[i], json_str(s)));
+    }
+out:
+    container_free(k);
+    file_close(&f);
+    return st;
+}

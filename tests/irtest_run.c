@@ -443,7 +443,7 @@ static hull_status run_on(trial *c, device *d, str passes, tensors *out)
     TRY_OUT(ir_status(m));
     TRY_OUT(ir_status(key));
     TRY_OUT(run_passes(m, passes));
-    TRY_OUT(d->be->lower(d, g, NULL));
+    TRY_OUT(d->be->lower(d, g, NULL, NULL));
     g->insert_before = NULL;
     g->insert_in = NULL;
     graph_settle(g);

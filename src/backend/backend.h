@@ -48,6 +48,33 @@ typedef struct profiler {
     void *user;
 } profiler;
 
+/* Texts that may outlive the process: what tuning measured. Lines "NAME REST"
+ * under a text as key. get appends them, nothing when there are none; put
+ * replaces the lines of the same names. Neither can fail its caller. */
+typedef struct notebook {
+    void (*get)(void *user, str key, buf *out);
+    void (*put)(void *user, str key, str lines);
+    void *user;
+    bool read_only;     /* nothing is to be measured now */
+} notebook;
+
+/* How a node of a lowered graph runs, for explain. A way is one of those that
+ * lowering chose from; a node for which it had none has one. */
+#define NODE_WAYS_MAX 16
+typedef struct node_way {
+    const char *name;   /* "" where there was no choice */
+    double predicted_ns; /* by one thread */
+    double timed_ns;    /* by tune=on; 0: not timed */
+    bool taken;
+} node_way;
+typedef struct node_report {
+    const node *n;
+    const char *why_not; /* the reference kernel runs it: why; else NULL */
+    node_way ways[NODE_WAYS_MAX];
+    uint32_t n_ways;
+} node_report;
+typedef hull_status report_fn(void *user, const node_report *r);
+
 /* A kernel for host memory, with the contract of op_info.eval. */
 typedef struct host_kernel {
     const char *name;
@@ -72,8 +99,14 @@ struct backend {
      * and attributes only. */
     const char *(*why_not)(const device *d, const graph *g, const node *n);
     /* Kernel choices and packing: rewrites the block after the LOWER passes.
-     * Runs after the key is known, so the key cannot depend on it. */
-    hull_status (*lower)(device *d, graph *g, const options *o);
+     * Runs after the key is known, so the key cannot depend on it. notes: with
+     * tune=on, where choices are timed; else NULL. */
+    hull_status (*lower)(device *d, graph *g, const options *o,
+                         const notebook *notes);
+    /* Calls fn for each node of a lowered graph, bodies first. notes may be
+     * NULL. The pointer is NULL where there is nothing to tell. */
+    hull_status (*report)(device *d, const graph *g, const options *o,
+                          const notebook *notes, report_fn *fn, void *user);
 
     /* For backends on host memory (host.h): the kernel of a node; NULL, also as
      * result: the reference's. Looks at types and attributes only. */

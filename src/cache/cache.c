@@ -102,16 +102,21 @@ typedef enum found {
     FOUND, ABSENT, DAMAGED, COLLIDES, REFUSED
 } found;
 
-/* A whole entry; HULL_EFORMAT, HULL_EVERSION, or what the system says. */
-static hull_status open_entry(cache_entry *out, bytes *out_key,
-                              const char *path)
+hull_status disk_open_entry(cache_entry *out, bytes *out_key, cache_kind kind,
+                            const char *path)
 {
+    container_kind want = kind == CACHE_NOTES ? CONTAINER_NOTES
+                                              : CONTAINER_ENGINE;
+
     TRY(file_map(&out->f, path));
     file_count_read(out->f.size);
     TRY(container_open(&out->c, (bytes){out->f.p, (size_t)out->f.size},
                        UINT64_MAX));
-    if (container_kind_of(out->c) != CONTAINER_ENGINE)
-        return fail(HULL_EFORMAT, "entry is no engine");
+    if (container_kind_of(out->c) != want)
+        return fail(HULL_EFORMAT, "entry is no %s",
+                    kind == CACHE_NOTES ? "notes" : "engine");
+    if (kind == CACHE_NOTES && !container_has(out->c, "notes"))
+        return fail(HULL_EFORMAT, "entry has no section 'notes'");
     if (container_has(out->c, "slots") || container_has(out->c, "sources"))
         return fail(HULL_EFORMAT, "entry holds weights");
     return container_get(out->c, "key", KEY_PREIMAGE_MAX, out_key);
@@ -125,7 +130,7 @@ static bool is_damage(hull_status st)
 static found look_up(cache_entry *out, const char *path, const cache_key *k)
 {
     bytes key;
-    hull_status st = open_entry(out, &key, path);
+    hull_status st = disk_open_entry(out, &key, CACHE_ENGINE, path);
 
     if (st != HULL_OK)
         return st == HULL_ENOTFOUND ? ABSENT
@@ -148,6 +153,15 @@ static void set_aside(cache *c, const char *path, const file_id *id)
              error_text());
     counters_add(c, STAT_corrupt, 1);
     if (disk_set_aside(c, path, id) != HULL_OK)
+        count_refusal(c);
+}
+
+void disk_note_failure(cache *c, const char *path, const file_id *id,
+                       hull_status st)
+{
+    if (is_damage(st))
+        set_aside(c, path, id);
+    else
         count_refusal(c);
 }
 
@@ -180,7 +194,7 @@ static void count_lookup(cache *c, found f, const char *path,
 
 void cache_get(cache_entry *out, bool *out_hit, cache *c, const cache_key *k)
 {
-    char *path = disk_path(c, &k->d);
+    char *path = disk_path(c, &k->d, CACHE_ENGINE);
     found f = REFUSED;
 
     *out = (cache_entry){.f = {.fd = -1}};
@@ -204,9 +218,22 @@ void cache_reject(cache *c, cache_entry *e)
     cache_entry_close(e);
 }
 
+bool cache_peek(cache_entry *out, const cache *c, const cache_key *k)
+{
+    char *path = disk_path(c, &k->d, CACHE_ENGINE);
+    bool hit;
+
+    *out = (cache_entry){.f = {.fd = -1}};
+    hit = path != NULL && look_up(out, path, k) == FOUND;
+    if (!hit)
+        cache_entry_close(out);
+    mem_free(path);
+    return hit;
+}
+
 bool cache_has(cache *c, const cache_key *k)
 {
-    char *path = disk_path(c, &k->d);
+    char *path = disk_path(c, &k->d, CACHE_ENGINE);
     bool has = path != NULL && access(path, R_OK) == 0;
 
     mem_free(path);
@@ -220,7 +247,8 @@ bool cache_has(cache *c, const cache_key *k)
 
 void cache_build_begin(cache_build *out, cache *c, const cache_key *k)
 {
-    char *path = disk_path(c, &k->d), *folder = NULL, *lock = NULL;
+    char *path = disk_path(c, &k->d, CACHE_ENGINE);
+    char *folder = NULL, *lock = NULL;
 
     out->fd = -1;
     if (path != NULL)
@@ -256,7 +284,7 @@ static hull_status check_writer(const container_writer *w)
 
 static hull_status put(cache *c, const cache_key *k, container_writer *w)
 {
-    char *path = disk_path(c, &k->d);
+    char *path = disk_path(c, &k->d, CACHE_ENGINE);
     hull_status st = HULL_OK;
     uint64_t evicted;
     bool stored;
@@ -304,7 +332,8 @@ static hull_status list_one(void *user, const char *path, const file_id *id)
     cache_item item = {
         .size = id->size, .used_ns = id->mtime_ns, .path = path};
 
-    return disk_key(&item.key, l->c, path) ? l->fn(l->user, &item) : HULL_OK;
+    return disk_key(&item.key, &item.kind, l->c, path)
+               ? l->fn(l->user, &item) : HULL_OK;
 }
 
 hull_status cache_list(cache *c, cache_item_fn *fn, void *user)
@@ -339,7 +368,7 @@ static hull_status verify_entry(cache_entry *e, const cache_item *item)
     bytes key;
     digest d;
 
-    TRY(open_entry(e, &key, item->path));
+    TRY(disk_open_entry(e, &key, item->kind, item->path));
     d = digest_of(key.p, key.n);
     if (!digest_eq(&d, &item->key))
         return fail(HULL_EFORMAT, "entry has the name of another key");
@@ -356,10 +385,8 @@ static hull_status verify_one(void *user, const cache_item *item)
         v->good++;
     else if (st != HULL_ENOTFOUND) /* evicted meanwhile */
         v->bad++;
-    if (is_damage(st))
-        set_aside(v->c, item->path, &e.f.id);
-    else if (st != HULL_OK && st != HULL_ENOTFOUND)
-        count_refusal(v->c);
+    if (st != HULL_OK && st != HULL_ENOTFOUND)
+        disk_note_failure(v->c, item->path, &e.f.id, st);
     cache_entry_close(&e);
     return HULL_OK;
 }

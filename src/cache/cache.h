@@ -44,6 +44,13 @@ hull_status cache_open(cache **out, const char *path, const options *o)
 void cache_unref(cache *c);
 const char *cache_path(const cache *c);
 
+/* What an entry is. */
+typedef enum cache_kind {
+    CACHE_ENGINE,
+    CACHE_NOTES, /* notes.c */
+    CACHE_KINDS
+} cache_kind;
+
 /* An entry that was found: the mapped file and its container. */
 typedef struct cache_entry {
     file f;
@@ -60,6 +67,8 @@ void cache_get(cache_entry *out, bool *out_hit, cache *c, const cache_key *k);
 void cache_reject(cache *c, cache_entry *e);
 /* Is there an entry (no read, no counters)? For `explain`. */
 bool cache_has(cache *c, const cache_key *k);
+/* As cache_get, but nothing is counted, touched or set aside. */
+bool cache_peek(cache_entry *out, const cache *c, const cache_key *k);
 /* Stores the container's file under the key; it must have a section "key" with
  * the preimage and none called "slots" or "sources". A failure is counted and
  * logged. Applies cache_limit afterwards: least recently used entries go. */
@@ -86,6 +95,7 @@ const char *cache_stat_name(cache_stat s);
 const char *cache_stat_help(cache_stat s);
 
 typedef struct cache_item {
+    cache_kind kind;
     digest key;
     uint64_t size;       /* bytes */
     int64_t used_ns;     /* last hit or store */
@@ -96,5 +106,18 @@ hull_status cache_list(cache *c, cache_item_fn *fn, void *user) MUST_CHECK;
 hull_status cache_verify(cache *c, uint64_t *out_good, uint64_t *out_bad)
     MUST_CHECK;
 hull_status cache_clear(cache *c) MUST_CHECK;
+
+/* ---- notes.c: what was measured, in lines "NAME REST" -------------------- */
+
+#define NOTES_MAX ((uint64_t)16 << 20) /* bytes under one key */
+
+/* Appends the lines under a key; nothing when there are none, or when they are
+ * damaged (then they are moved into bad/) or cannot be read. */
+void cache_notes_get(cache *c, str key, buf *out);
+/* Adds lines; those of the same names are replaced. A failure is counted and
+ * logged. */
+void cache_notes_put(cache *c, str key, str lines);
+/* The same for texts in memory: `more` into `lines`. */
+void notes_merge(buf *lines, str more);
 
 #endif

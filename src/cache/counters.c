@@ -39,8 +39,7 @@ void counters_add(cache *c, cache_stat s, uint64_t n)
     atomic_fetch_add(&c->pending[s], n);
 }
 
-/* The descriptor of the held lock, -1 when it cannot be had soon. */
-static int lock(const cache *c)
+int counters_lock(const cache *c)
 {
     char *path = path_join(c->path, "lock");
     int fd = path != NULL ? disk_lock(path, LOCK_WAIT_MS) : -1;
@@ -141,7 +140,7 @@ void counters_flush(cache *c)
         any = any || atomic_load(&c->pending[i]) != 0;
     if (!any)
         return;
-    fd = lock(c);
+    fd = counters_lock(c);
     if (fd < 0) {
         log_debug("cache", "counters of '%s' stay in memory: no lock", c->path);
         return;

@@ -17,10 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SUFFIX ".engine"
 #define TEMP_PREFIX ".hull-"
 #define TEMP_SUFFIX ".tmp"
 #define TEMP_MAX_AGE_NS (INT64_C(3600) * 1000000000)
+
+static const char *const suffixes[CACHE_KINDS] = {".engine", ".notes"};
 
 static const char tag_text[] =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -35,12 +36,12 @@ static hull_status fail_system(const char *doing, const char *path)
 
 /* ---- names --------------------------------------------------------------- */
 
-char *disk_path(const cache *c, const digest *key)
+char *disk_path(const cache *c, const digest *key, cache_kind kind)
 {
     char hex[DIGEST_HEX_SIZE], name[DIGEST_HEX_SIZE + 16];
 
     digest_hex(key, hex);
-    snprintf(name, sizeof name, "%.2s/%s" SUFFIX, hex, hex + 2);
+    snprintf(name, sizeof name, "%.2s/%s%s", hex, hex + 2, suffixes[kind]);
     return path_join(c->path, name);
 }
 
@@ -56,15 +57,21 @@ static str inside(const cache *c, const char *path)
     return str_of(path + n);
 }
 
-bool disk_key(digest *out, const cache *c, const char *path)
+bool disk_key(digest *out, cache_kind *kind, const cache *c, const char *path)
 {
     char hex[DIGEST_HEX_SIZE];
     str rest, s = inside(c, path);
     str shard = str_split(s, '/', &rest);
-    size_t n = strlen(SUFFIX);
+    size_t n;
+    int k = 0;
 
-    if (shard.n != 2 || !str_ends(rest, SUFFIX) ||
-        rest.n != sizeof hex - 3 + n)
+    while (k < CACHE_KINDS && !str_ends(rest, suffixes[k]))
+        k++;
+    if (k == CACHE_KINDS)
+        return false;
+    *kind = (cache_kind)k;
+    n = strlen(suffixes[k]);
+    if (shard.n != 2 || rest.n != sizeof hex - 3 + n)
         return false;
     memcpy(hex, shard.p, 2);
     memcpy(hex + 2, rest.p, rest.n - n);
@@ -133,12 +140,13 @@ hull_status disk_open(cache *c)
 static char *bad_path(const cache *c, const char *path)
 {
     char hex[DIGEST_HEX_SIZE], name[DIGEST_HEX_SIZE + 16];
+    cache_kind kind;
     digest key;
 
-    if (!disk_key(&key, c, path))
+    if (!disk_key(&key, &kind, c, path))
         return NULL;
     digest_hex(&key, hex);
-    snprintf(name, sizeof name, "bad/%s" SUFFIX, hex);
+    snprintf(name, sizeof name, "bad/%s%s", hex, suffixes[kind]);
     return path_join(c->path, name);
 }
 
@@ -260,10 +268,11 @@ static hull_status collect(void *user, const char *path, const file_id *id)
 {
     items *all = user;
     bool bad = disk_is_bad(all->c, path);
+    cache_kind kind;
     digest key;
     char *copy;
 
-    if (!bad && !disk_key(&key, all->c, path))
+    if (!bad && !disk_key(&key, &kind, all->c, path))
         return clean_temp(NULL, path, id);
     TRY(mem_grow(&all->p, &all->cap, all->n + 1, sizeof *all->p));
     copy = mem_strndup(path, strlen(path));

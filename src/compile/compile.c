@@ -318,11 +318,13 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
     cache_entry entry = {0};
     cache_build flight = {.fd = -1};
     container_writer *w = NULL;
+    tunebook book;
     ir *m = NULL;
     buf target;
 
     *out = NULL;
     *out_hit = false;
+    tunebook_open(&book, c, false);
     TRY_OUT(device_target(&target, ds, d));
     TRY_OUT(cache_key_make(&key, str_of(d->be->name), buf_view(&target),
                            ds->options, text));
@@ -335,7 +337,8 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
     if (*out_hit)
         goto out;
     TRY_OUT(ir_parse(&m, text, pins));
-    TRY_OUT(engine_build(out, m->graphs[0], &key, d, ds->options));
+    TRY_OUT(engine_build(out, m->graphs[0], &key, d, ds->options,
+                         &book.notes));
     if (c == NULL)
         goto out;
     cache_count_build(c);
@@ -347,6 +350,7 @@ out:
         *out = NULL;
     }
     cache_build_end(&flight);
+    tunebook_close(&book);
     container_writer_free(w);
     ir_free(m);
     cache_entry_close(&entry);

@@ -156,6 +156,9 @@ hull_status plan_read(plan **out, container *c, const devices *ds, cache *ch)
 
 hull_status plan_explain(buf *out, const front_model *fm, const devices *ds,
                          cache *c, bool json) MUST_CHECK;
+/* Under what the cache keeps the measured times of an engine's nodes: lines
+ * "NUMBER NS", numbers in walk order of main. explain_nodes.c */
+hull_status engine_profile_key(buf *out, const engine *e) MUST_CHECK;
 
 /* ---- bind.c: a checkpoint's tensors for the holes ------------------------ */
 

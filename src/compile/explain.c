@@ -6,48 +6,38 @@
  * whether the cache has them, and the nodes that fall back. The facts are one
  * JSON object; the text is printed from it, so the two cannot disagree.
  */
-#include "compile/plan_file.h"
+#include "compile/explain_private.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct explainer {
-    const front_model *fm;
-    const devices *ds;
-    cache *c;
-    json_t *top;
-    plan p;              /* what partition tells */
-    ir *work, *blocks;
-} explainer;
-
 /* ---- JSON ---------------------------------------------------------------- */
 
-/* A new array or object, held by `object`; NULL when memory ran out. */
-static json_t *child(json_t *object, const char *key, json_t *j)
+json_t *explain_child(json_t *object, const char *key, json_t *j)
 {
     return json_put(object, key, j) == HULL_OK ? j : NULL;
 }
 
-static json_t *row_of(json_t *array)
+json_t *explain_row(json_t *array)
 {
     json_t *row = json_object();
 
     return json_push(array, row) == HULL_OK ? row : NULL;
 }
 
-static json_t *buf_json(const buf *b)
+json_t *explain_buf(const buf *b)
 {
     return buf_status(b) == HULL_OK ? json_text(buf_view(b)) : NULL;
 }
 
-static json_t *type_json(const ir *m, const type *t)
+json_t *explain_type(const ir *m, const type *t)
 {
     json_t *j;
     buf b;
 
     buf_init(&b, 1 << 20);
     type_print(&b, m, t);
-    j = buf_json(&b);
+    j = explain_buf(&b);
     buf_fini(&b);
     return j;
 }
@@ -74,7 +64,7 @@ static json_t *recipe_json(const graph *g)
             buf_puts(&line, "; ");
         buf_str(&line, row);
     }
-    j = buf_status(&text) == HULL_OK ? buf_json(&line) : NULL;
+    j = buf_status(&text) == HULL_OK ? explain_buf(&line) : NULL;
     buf_fini(&text);
     buf_fini(&line);
     return j;
@@ -83,13 +73,13 @@ static json_t *recipe_json(const graph *g)
 static hull_status explain_hole(const explainer *x, json_t *list,
                                 const front_hole *h)
 {
-    json_t *row = row_of(list), *recipes;
+    json_t *row = explain_row(list), *recipes;
     bool by_user = option_lists(x->ds->options, OPT_keep, h->name);
 
     if (row == NULL)
         return fail_oom(0);
     TRY(json_put(row, "name", json_text(h->name)));
-    TRY(json_put(row, "type", type_json(x->fm->m, &h->type)));
+    TRY(json_put(row, "type", explain_type(x->fm->m, &h->type)));
     TRY(json_put(row, "kind",
                  json_string(by_user || h->kept ? "kept" : "hole")));
     TRY(json_put(row, "reason", json_string(by_user ? "named by the option keep"
@@ -97,7 +87,7 @@ static hull_status explain_hole(const explainer *x, json_t *list,
                                                            : "")));
     TRY(json_put(row, "names", json_texts(h->names, h->n_names)));
     TRY(json_put(row, "derived", json_boolean(h->derived)));
-    recipes = child(row, "recipes", json_array());
+    recipes = explain_child(row, "recipes", json_array());
     for (uint32_t i = 0; recipes != NULL && i < h->n_recipes; i++)
         TRY(json_push(recipes, recipe_json(h->recipes[i])));
     return recipes != NULL ? HULL_OK : fail_oom(0);
@@ -106,7 +96,7 @@ static hull_status explain_hole(const explainer *x, json_t *list,
 static hull_status explain_constants(explainer *x)
 {
     const front_model *fm = x->fm;
-    json_t *list = child(x->top, "constants", json_array());
+    json_t *list = explain_child(x->top, "constants", json_array());
 
     if (list == NULL)
         return fail_oom(0);
@@ -114,7 +104,7 @@ static hull_status explain_constants(explainer *x)
         TRY(explain_hole(x, list, &fm->holes[i]));
     for (uint32_t i = 0; i < fm->n_literals; i++) {
         const front_literal *l = &fm->literals[i];
-        json_t *row = row_of(list);
+        json_t *row = explain_row(list);
 
         if (row == NULL)
             return fail_oom(0);
@@ -131,7 +121,7 @@ static hull_status explain_constants(explainer *x)
 static hull_status count_ops(json_t *row, const graph *g)
 {
     uint32_t count[OP_COUNT] = {0};
-    json_t *ops = child(row, "operations", json_object());
+    json_t *ops = explain_child(row, "operations", json_object());
 
     if (ops == NULL)
         return fail_oom(0);
@@ -167,7 +157,7 @@ static hull_status weigh(json_t *row, const graph *g)
     return json_put(row, "weight_bytes", json_integer((json_int_t)total));
 }
 
-/* Key, and whether the cache has it. */
+/* Key, whether the cache has it, and how its nodes run. */
 static hull_status explain_key(const explainer *x, json_t *row, graph *g)
 {
     device *d = devices_find(x->ds, g->backend);
@@ -185,11 +175,12 @@ static hull_status explain_key(const explainer *x, json_t *row, graph *g)
     TRY_OUT(cache_key_make(&key, g->backend, buf_view(&target),
                            x->ds->options, buf_view(&text)));
     digest_hex(&key.d, hex);
-    TRY_OUT(json_put(row, "target", buf_json(&target)));
+    TRY_OUT(json_put(row, "target", explain_buf(&target)));
     TRY_OUT(json_put(row, "key", json_string(hex)));
     TRY_OUT(json_put(row, "cache", json_string(x->c == NULL ? "none"
                                           : cache_has(x->c, &key)
                                               ? "hit" : "miss")));
+    st = explain_nodes(x, row, buf_view(&text), &key, d);
 out:
     cache_key_fini(&key);
     buf_fini(&target);
@@ -199,7 +190,7 @@ out:
 
 static hull_status explain_block(const explainer *x, json_t *list, graph *g)
 {
-    json_t *row = row_of(list);
+    json_t *row = explain_row(list);
 
     if (row == NULL)
         return fail_oom(0);
@@ -223,7 +214,7 @@ static str maker_name(const graph *main, val v)
 static hull_status add_reads(json_t *row, const graph *main, const val *v,
                              uint32_t n)
 {
-    json_t *list = child(row, "reads", json_array());
+    json_t *list = explain_child(row, "reads", json_array());
 
     if (list == NULL)
         return fail_oom(0);
@@ -242,7 +233,7 @@ static hull_status add_reads(json_t *row, const graph *main, const val *v,
 static hull_status explain_blocks(explainer *x)
 {
     const graph *main = ir_find(x->blocks, str_of("main"));
-    json_t *list = child(x->top, "blocks", json_array());
+    json_t *list = explain_child(x->top, "blocks", json_array());
 
     if (main == NULL || list == NULL)
         return fail(HULL_EINTERNAL, "the partition has no main graph");
@@ -265,17 +256,17 @@ static hull_status explain_values(explainer *x, const char *key, const graph *g,
                                   const val *v, uint32_t n, bool results)
 {
     const graph *main = ir_find(x->blocks, str_of("main"));
-    json_t *list = child(x->top, key, json_array());
+    json_t *list = explain_child(x->top, key, json_array());
 
     if (list == NULL || main == NULL)
         return fail_oom(0);
     for (uint32_t i = 0; i < n; i++) {
-        json_t *row = row_of(list);
+        json_t *row = explain_row(list);
 
         if (row == NULL)
             return fail_oom(0);
         TRY(json_put(row, "name", json_text(graph_value(g, v[i])->name)));
-        TRY(json_put(row, "type", type_json(g->m, graph_type(g, v[i]))));
+        TRY(json_put(row, "type", explain_type(g->m, graph_type(g, v[i]))));
         if (results)
             TRY(add_reads(row, main, &main->body->results[i], 1));
     }
@@ -284,13 +275,13 @@ static hull_status explain_values(explainer *x, const char *key, const graph *g,
 
 static hull_status explain_fallbacks(explainer *x)
 {
-    json_t *list = child(x->top, "fallbacks", json_array());
+    json_t *list = explain_child(x->top, "fallbacks", json_array());
 
     if (list == NULL)
         return fail_oom(0);
     for (uint32_t i = 0; i < x->p.n_fallbacks; i++) {
         const plan_fallback *f = &x->p.fallbacks[i];
-        json_t *row = row_of(list);
+        json_t *row = explain_row(list);
 
         if (row == NULL)
             return fail_oom(0);
@@ -329,7 +320,7 @@ static hull_status explain(explainer *x)
 
 /* ---- text ---------------------------------------------------------------- */
 
-static const char *text_of(const json_t *row, const char *key)
+const char *explain_text_of(const json_t *row, const char *key)
 {
     const char *s = json_string_value(json_object_get(row, key));
 
@@ -355,8 +346,8 @@ static void print_values(buf *b, const json_t *top, const char *key)
 
     buf_printf(b, "%s\n", key);
     json_array_foreach(list, i, row)
-        buf_printf(b, "  %s: %s\n", text_of(row, "name"),
-                   text_of(row, "type"));
+        buf_printf(b, "  %s: %s\n", explain_text_of(row, "name"),
+                   explain_text_of(row, "type"));
 }
 
 static void print_constant(buf *b, const json_t *row)
@@ -364,10 +355,11 @@ static void print_constant(buf *b, const json_t *row)
     const json_t *names = json_object_get(row, "names");
     const json_t *recipes = json_object_get(row, "recipes");
 
-    buf_printf(b, "  %s: %s %s%s%s", text_of(row, "name"),
-               text_of(row, "kind"), text_of(row, "type"),
-               text_of(row, "value"), text_of(row, "reason")[0] ? ", " : "");
-    buf_printf(b, "%s\n", text_of(row, "reason"));
+    buf_printf(b, "  %s: %s %s%s%s", explain_text_of(row, "name"),
+               explain_text_of(row, "kind"), explain_text_of(row, "type"),
+               explain_text_of(row, "value"),
+               explain_text_of(row, "reason")[0] ? ", " : "");
+    buf_printf(b, "%s\n", explain_text_of(row, "reason"));
     if (json_array_size(names) > 0) {
         buf_puts(b, "    from ");
         print_list(b, names, " = ");
@@ -388,11 +380,11 @@ static void print_block(buf *b, const json_t *row)
     bool first = true;
 
     buf_printf(b, "  %s: on %s, %" PRId64 " nodes, %" PRId64 " holes of %"
-               PRId64 " bytes, cache %s\n", text_of(row, "name"),
-               text_of(row, "backend"), int_of(row, "nodes"),
+               PRId64 " bytes, cache %s\n", explain_text_of(row, "name"),
+               explain_text_of(row, "backend"), int_of(row, "nodes"),
                int_of(row, "holes"), int_of(row, "weight_bytes"),
-               text_of(row, "cache"));
-    buf_printf(b, "    key %s\n    reads ", text_of(row, "key"));
+               explain_text_of(row, "cache"));
+    buf_printf(b, "    key %s\n    reads ", explain_text_of(row, "key"));
     print_list(b, json_object_get(row, "reads"), ", ");
     buf_puts(b, "\n    ");
     json_object_foreach((json_t *)ops, op, count) {
@@ -401,6 +393,7 @@ static void print_block(buf *b, const json_t *row)
         first = false;
     }
     buf_putc(b, '\n');
+    explain_print_nodes(b, row);
 }
 
 static void print_text(buf *b, const json_t *top)
@@ -409,9 +402,9 @@ static void print_text(buf *b, const json_t *top)
     size_t i;
 
     buf_printf(b, "%s model%s%s: %" PRId64 " nodes, %" PRId64
-               " after passes\n", text_of(top, "format"),
-               text_of(top, "producer")[0] ? " made by " : "",
-               text_of(top, "producer"), int_of(top, "nodes_imported"),
+               " after passes\n", explain_text_of(top, "format"),
+               explain_text_of(top, "producer")[0] ? " made by " : "",
+               explain_text_of(top, "producer"), int_of(top, "nodes_imported"),
                int_of(top, "nodes_planned"));
     print_values(b, top, "inputs");
     print_values(b, top, "outputs");
@@ -432,8 +425,9 @@ static void print_text(buf *b, const json_t *top)
     list = json_object_get(top, "fallbacks");
     buf_printf(b, "fallbacks: %zu\n", json_array_size(list));
     json_array_foreach(list, i, row)
-        buf_printf(b, "  %s '%s': %s\n", text_of(row, "op"),
-                   text_of(row, "node"), text_of(row, "reason"));
+        buf_printf(b, "  %s '%s': %s\n", explain_text_of(row, "op"),
+                   explain_text_of(row, "node"),
+                   explain_text_of(row, "reason"));
 }
 
 hull_status plan_explain(buf *out, const front_model *fm, const devices *ds,

@@ -69,13 +69,15 @@ static hull_status run_pass(const char *name, graph *g)
     return pass_run(row, g);
 }
 
-static hull_status lower(graph *g, device *d, const options *o)
+static hull_status lower(graph *g, device *d, const options *o,
+                         const notebook *notes)
 {
     if (option_on(o, OPT_fuse))
         TRY(passes_run(STAGE_LOWER, g));
     TRY(run_pass("simplify", g));
     TRY(run_pass("cse", g));
-    TRY(note(d->be->lower(d, g, o), "lowering for %s", d->be->name));
+    TRY(note(d->be->lower(d, g, o, option_on(o, OPT_tune) ? notes : NULL),
+             "lowering for %s", d->be->name));
     g->insert_before = NULL;
     g->insert_in = NULL;
     graph_settle(g);
@@ -128,7 +130,7 @@ static hull_status take_names(engine *e)
 }
 
 hull_status engine_build(engine **out, graph *key, const cache_key *k,
-                         device *d, const options *o)
+                         device *d, const options *o, const notebook *notes)
 {
     uint64_t start = time_ns();
     hull_status st = HULL_OK;
@@ -140,7 +142,7 @@ hull_status engine_build(engine **out, graph *key, const cache_key *k,
     TRY_OUT(ir_new(&work));
     g = graph_copy(work, key, str_of("block"));
     TRY_OUT(ir_status(work));
-    TRY_OUT(lower(g, d, o));
+    TRY_OUT(lower(g, d, o, notes));
     TRY_OUT(engine_new(&e));
     TRY_OUT(split_programs(&e->m, g, key));
     e->prepare = ir_find(e->m, str_of("prepare"));

@@ -25,9 +25,11 @@ typedef struct engine {
 } engine;
 
 /* Lowers one block for a device: LOWER passes (unless fuse=off), the backend's
- * own rewrite, split. `key`, the block's canonical graph, is not changed. */
+ * own rewrite, split. `key`, the block's canonical graph, is not changed.
+ * notes: with tune=on; else NULL. */
 hull_status engine_build(engine **out, graph *key, const cache_key *k,
-                         device *d, const options *o) MUST_CHECK;
+                         device *d, const options *o, const notebook *notes)
+    MUST_CHECK;
 engine *engine_ref(engine *e);
 void engine_unref(engine *e);
 
@@ -35,6 +37,19 @@ void engine_unref(engine *e);
 hull_status engine_write(container_writer **out, const engine *e) MUST_CHECK;
 /* Parses, type-checks and bounds-checks everything. HULL_EFORMAT. */
 hull_status engine_read(engine **out, container *c) MUST_CHECK;
+
+/* The notes of one build: in memory and, where there is a cache, in its folder.
+ * A read-only book is for those who only look. tunebook.c */
+typedef struct tunebook {
+    notebook notes;
+    cache *c;             /* may be NULL */
+    struct tunebook_page {
+        buf key, lines;
+    } *pages;
+    size_t n, cap;
+} tunebook;
+void tunebook_open(tunebook *b, cache *c, bool read_only);
+void tunebook_close(tunebook *b);
 
 /* Large literals of an ir, as the section "pins" and back. */
 hull_status pins_write(buf *out, const ir *m) MUST_CHECK;

@@ -20,7 +20,7 @@ stats
     "$("$HULL" compile "$model" --print-key)" ]
 try cache verify --cache cache
 entry=$(ls cache/*/*.engine)
-printf X | dd of="$entry" bs=1 seek=700 conv=notrunc status=none
+printf X | dd of="$entry" bs=1 seek=100 conv=notrunc status=none
 try cache verify --cache cache | sed -E "s|[^' ]*[.]engine|ENTRY|"
 stats | grep -E '^(corrupt|entries)'
 "$HULL" compile "$model" --cache cache -o one.hull | grep -o 'cache miss'

@@ -181,7 +181,8 @@ static void preimage_is_text(void **state)
     assert_int_equal(cache_key_make(&k, str_of("ref"), str_of("x y"), NULL,
                                     str_of("graph\n")), HULL_OK);
     assert_string_equal(k.preimage.p, "hull-key 1\nbackend ref\ntarget x y\n"
-                                      "fuse=1\nwinograd=1\ntile=8\n\ngraph\n");
+                                      "fuse=1\nwinograd=1\ntune=0\ntile=8\n\n"
+                                      "graph\n");
     d = digest_of(k.preimage.p, k.preimage.n);
     assert_true(digest_eq(&d, &k.d));
     cache_key_fini(&k);

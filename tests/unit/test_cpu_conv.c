@@ -482,7 +482,7 @@ static void lowers(const char *x, const char *w, const char *attrs, bool on,
     assert_int_equal(options_new(&o), HULL_OK);
     assert_int_equal(hull_options_set(o, "winograd", on ? "on" : "off"),
                      HULL_OK);
-    assert_int_equal(cpu_lower(&d.d, m->graphs[0], o), HULL_OK);
+    assert_int_equal(cpu_lower(&d.d, m->graphs[0], o, NULL), HULL_OK);
     assert_int_equal(count_op(m->graphs[0], op), want);
     options_free(o);
     ir_free(m);
@@ -498,15 +498,17 @@ static void test_lowering_chooses(void **state)
                                "dilation=[1,1]}";
 
     (void)state;
-    lowers("N,16,8,8", "32,16,3,3", conv, true, OP_conv_winograd, 1);
-    lowers("1,16,H,W", "32,16,3,3", conv, true, OP_conv_winograd, 1);
+    lowers("N,64,28,28", "64,64,3,3", conv, true, OP_conv_winograd, 1);
+    lowers("1,64,H,W", "64,64,3,3", conv, true, OP_conv_winograd, 1);
     lowers("1,256,8,8", "256,256,3,3", conv, true, OP_conv_winograd, 1);
-    lowers("1,16,8,8", "32,16,3,3", conv, false, OP_conv_winograd, 0);
-    lowers("1,16,3,8", "32,16,3,3", conv, true, OP_conv_winograd, 0);
-    lowers("1,16,8,8", "24,16,3,3", conv, true, OP_conv_winograd, 0);
-    lowers("1,16,8,8", "32,16,3,3", two, true, OP_conv_winograd, 0);
-    lowers("1,16,8,8", "32,16,3,3", wide, true, OP_conv_winograd, 0);
-    lowers("1,16,8,8", "32,16,3,3", wide, true, OP_conv_nhwc, 1);
+    lowers("1,64,28,28", "64,64,3,3", conv, false, OP_conv_winograd, 0);
+    lowers("1,64,3,200", "64,64,3,3", conv, true, OP_conv_winograd, 0);
+    lowers("1,64,28,28", "72,64,3,3", conv, true, OP_conv_winograd, 0);
+    lowers("1,64,28,28", "64,64,3,3", two, true, OP_conv_winograd, 0);
+    lowers("1,64,28,28", "64,64,3,3", wide, true, OP_conv_winograd, 0);
+    lowers("1,64,28,28", "64,64,3,3", wide, true, OP_conv_nhwc, 1);
+    /* too small to be worth the transforms */
+    lowers("1,16,4,4", "16,16,3,3", conv, true, OP_conv_nhwc, 1);
     lowers("1,16,8,8", "32,4,3,3",
            "conv %x, %w {stride=[1,1], pad=[1,1,1,1], dilation=[1,1], "
            "groups=4}", true, OP_conv_nhwc, 1);
@@ -577,7 +579,7 @@ static void keeps_meaning(const char *x, const char *w, int n,
              "  return %%z\n}\n", x, w, n, body);
     assert_int_equal(ir_parse(&m, str_of(text), NULL), HULL_OK);
     before = evaluate(m, &n_before);
-    assert_int_equal(cpu_lower(&d.d, m->graphs[0], NULL), HULL_OK);
+    assert_int_equal(cpu_lower(&d.d, m->graphs[0], NULL, NULL), HULL_OK);
     assert_int_equal(count_op(m->graphs[0], OP_conv) +
                          count_op(m->graphs[0], OP_conv_transpose), 0);
     after = evaluate(m, &n_after);

@@ -115,7 +115,7 @@ static void check_level(const char *text, wanted want, bool vnni)
     assert_int_equal(ir_parse(&m2, str_of(text), NULL), HULL_OK);
     assert_int_equal(options_new(&o), HULL_OK);
     g = m->graphs[0];
-    if (cpu_lower(&d.d, g, o) != HULL_OK || graph_verify(g) != HULL_OK) {
+    if (cpu_lower(&d.d, g, o, NULL) != HULL_OK || graph_verify(g) != HULL_OK) {
         print_error("%s\n", error_text());
         assert_true(false);
     }
@@ -373,7 +373,7 @@ static void check_half(const char *dt, bool bf16)
              "  return %%p, %%l\n}\n", dt, dt, dt);
     assert_int_equal(ir_parse(&m, str_of(text), NULL), HULL_OK);
     assert_int_equal(options_new(&o), HULL_OK);
-    assert_int_equal(cpu_lower(&d.d, m->graphs[0], o), HULL_OK);
+    assert_int_equal(cpu_lower(&d.d, m->graphs[0], o, NULL), HULL_OK);
     assert_int_equal(graph_verify(m->graphs[0]), HULL_OK);
     for (const node *n = m->graphs[0]->body->first; n != NULL; n = n->next) {
         if (n->op == OP_weight || n->op == OP_reshape ||

@@ -77,7 +77,7 @@ static engine *built(const char *text, const char *backend_name,
     cache_key k = key_of(m->graphs[0], d, o);
     engine *e;
 
-    if (engine_build(&e, m->graphs[0], &k, d, o) != HULL_OK)
+    if (engine_build(&e, m->graphs[0], &k, d, o, NULL) != HULL_OK)
         fault("%s\n", error_text());
     assert_memory_equal(&e->key, &k.d, sizeof k.d);
     cache_key_fini(&k);
@@ -650,7 +650,7 @@ static void engines_carry_their_pins(void **state)
     buf f;
 
     (void)state;
-    if (engine_build(&e, m->graphs[0], &k, d, NULL) != HULL_OK)
+    if (engine_build(&e, m->graphs[0], &k, d, NULL, NULL) != HULL_OK)
         fault("%s\n", error_text());
     assert_int_equal(e->m->n_pinned, 2);
     f = file_of(e);
@@ -688,7 +688,7 @@ static void every_allocation_may_fail(void **state)
         ir *own = parsed(block_text);
 
         mem_fail_at(n, false);
-        st = engine_build(&e, own->graphs[0], &k, d, NULL);
+        st = engine_build(&e, own->graphs[0], &k, d, NULL, NULL);
         mem_fail_at(0, false);
         assert_true(st == HULL_OK || (st == HULL_ENOMEM && e == NULL));
         ir_free(own);

@@ -5,13 +5,16 @@
  * plans, and for each node the best kernel of kernels.def. A node without one
  * runs on the reference kernel in place; explain lists those.
  */
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/choice.h"
 
+#define TAKES(name, wants) static const char name##_wants[] = wants;
+#include "backend/cpu/takes.def"
+#undef TAKES
 #define KERNEL(name, op, level, takes, run) \
-    {{name, run}, OP_##op, CPU_##level, takes},
+    {{name, run}, OP_##op, CPU_##level, takes, takes##_wants},
 const cpu_kernel cpu_kernels[] = {
 #include "backend/cpu/kernels.def"
-    {{NULL, NULL}, OP_none, CPU_ANY, NULL} /* ends the table */
+    {{NULL, NULL}, OP_none, CPU_ANY, NULL, NULL} /* ends the table */
 };
 #undef KERNEL
 const size_t cpu_n_kernels = COUNT_OF(cpu_kernels) - 1;
@@ -81,6 +84,7 @@ const backend backend_cpu = {
     .target = cpu_target,
     .why_not = cpu_why_not,
     .lower = cpu_lower,
+    .report = cpu_report,
     .kernel = cpu_kernel_of,
     HOST_BACKEND,
 };

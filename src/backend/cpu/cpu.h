@@ -30,6 +30,7 @@ typedef struct cpu_features {
     cpu_level level;
     bool vnni, bf16;        /* AVX512_VNNI, AVX512_BF16 */
     uint64_t l1, l2, l3;    /* bytes of data cache, as one core sees them */
+    char brand[64];         /* the CPU's own name, or "unknown" */
 } cpu_features;
 
 /* What CPUID says, cut by HULL_CPU_ISA=none|avx2|avx512 (HULL_EINVAL for
@@ -53,6 +54,7 @@ typedef struct cpu_kernel {
     op_code op;
     cpu_level level;
     cpu_takes_fn *takes;
+    const char *wants;  /* what takes asks for: takes.def */
 } cpu_kernel;
 
 /* Rows of kernels.def; the first that fits is taken. */
@@ -66,7 +68,8 @@ extern const size_t cpu_n_kernels;
 #undef KERNEL
 
 /* Rewrites of a block for this device: packed weights, NHWC, epilogues. */
-hull_status cpu_lower(device *d, graph *g, const options *o) MUST_CHECK;
+hull_status cpu_lower(device *d, graph *g, const options *o,
+                      const notebook *notes) MUST_CHECK;
 
 /* ---- for kernels (work.c) ------------------------------------------------ */
 

@@ -59,6 +59,29 @@ static cpu_level best_level(void)
 #endif
 }
 
+/* One line of printable bytes. */
+static void read_brand(char out[64])
+{
+    size_t n = 0;
+#if defined(__x86_64__)
+    unsigned words[12] = {0};
+    const char *p = (const char *)words;
+
+    for (unsigned i = 0; i < 3; i++)
+        if (!__get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1],
+                         &words[4 * i + 2], &words[4 * i + 3]))
+            break;
+    for (size_t i = 0; i < sizeof words && p[i] != '\0'; i++)
+        if (p[i] > ' ' || (p[i] == ' ' && n > 0 && out[n - 1] != ' '))
+            out[n++] = p[i];
+    while (n > 0 && out[n - 1] == ' ')
+        n--;
+#endif
+    out[n] = '\0';
+    if (n == 0)
+        snprintf(out, 64, "unknown");
+}
+
 static uint64_t cache_bytes(int name, uint64_t otherwise)
 {
     long v = sysconf(name);
@@ -95,6 +118,7 @@ hull_status cpu_features_get(cpu_features *out)
         out->bf16 = has_bf16();
     }
 #endif
+    read_brand(out->brand);
     out->l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
     out->l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
     out->l3 = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);

@@ -11,6 +11,13 @@
 #include "backend/cpu/lower.h"
 #include "ops/family.h"
 
+static int64_t decide(const lowering *l, const cpu_site *s)
+{
+    if (l->way != NULL && l->way->ask == s->ask)
+        return l->way->value;
+    return cpu_tuned(l->d, l->o, l->notes, s)->value;
+}
+
 /* Axis `axis` of w in panels. */
 static val pack(lowering *l, val w, int64_t axis, int64_t groups)
 {
@@ -98,20 +105,15 @@ static val narrow_source(const lowering *l, val w, bool *trans)
     return v;
 }
 
-/* At most that many products of a row and the weight, whatever the shapes. */
-static bool has_few_rows(const type *x, int64_t most)
+/* Is w to be read where it lies, not in panels? */
+static bool stays_plain(const lowering *l, const type *x, const type *w,
+                        bool trans)
 {
-    int64_t rows = 1;
+    cpu_site s;
 
-    for (uint32_t i = 0; i + 1 < x->rank; i++) {
-        if (x->dims[i] < 0 || x->dims[i] > most)
-            return false;
-        rows *= x->dims[i];
-    }
-    return rows <= most;
+    cpu_site_weight(&s, &l->typical, x, w, trans, l->level);
+    return decide(l, &s) != 0;
 }
-
-#define PLAIN_ROWS 4
 
 /* plain: w is read as [n, k], where it lies. */
 static val product(lowering *l, val x, val w, bool trans, bool plain, val bias,
@@ -136,7 +138,8 @@ static val product(lowering *l, val x, val w, bool trans, bool plain, val bias,
 
 val lower_product(lowering *l, val x, val w, bool trans, val bias, str label)
 {
-    bool plain = trans && has_few_rows(graph_type(l->g, x), PLAIN_ROWS);
+    bool plain = stays_plain(l, graph_type(l->g, x), graph_type(l->g, w),
+                             trans);
 
     return product(l, x, w, trans, plain, bias, label);
 }
@@ -154,7 +157,7 @@ static void lower_matmul(lowering *l, node *n)
           (is_narrow(w->dtype) && !value_is_runtime(&l->f, weight) &&
            has_plain_sizes(w))))
         return;
-    plain = has_few_rows(x, PLAIN_ROWS) && (trans || is_narrow(w->dtype));
+    plain = stays_plain(l, x, w, trans);
     if (n->n_in > 2 && n->in[2] != 0) {
         b = graph_type(l->g, n->in[2]);
         if (b->rank != 1 || b->dims[0] != w->dims[trans ? 0 : 1])
@@ -190,41 +193,15 @@ static bool is_lowered_conv(const lowering *l, const node *n, bool *single)
            (x->dims[1] == w->dims[1] * groups);
 }
 
-/* Few columns leave most of a panel empty: vectors of places do better, where
- * taps are many enough to pay for another order of axes. */
-static bool stays_in_planes(const lowering *l, const node *n)
+/* How this convolution is done: tiles of m x m places by Winograd, 0: a direct
+ * one, below: the node stays, for the kernel of planes. */
+static int64_t conv_way(const lowering *l, const node *n)
 {
-    const type *w = graph_type(l->g, n->in[1]);
-    const type *y = graph_type(l->g, n->out[0]);
-    int64_t taps = 1, row = y->dims[y->rank - 1];
+    cpu_site s;
 
-    for (uint32_t i = 2; i < w->rank; i++)
-        taps *= w->dims[i];
-    if (dim_is_int(l->g->m, row, &row) && row < l->tile)
-        return false;
-    return attr_int(n, "groups") == 1 && w->dims[0] <= 8 && taps >= 3;
-}
-
-/* Tiles of m x m places for this convolution, 0: it stays a direct one. F(4x4)
- * has weights four times as large, which pays while they stay in the cache. */
-static int64_t winograd_m(const lowering *l, const node *n)
-{
-    const type *w = graph_type(l->g, n->in[1]);
-    const type *x = graph_type(l->g, n->in[0]);
-    int64_t size;
-    window win;
-
-    if (!l->winograd || w->rank != 4 || attr_int(n, "groups") != 1 ||
-        w->dims[0] % 16 != 0 || w->dims[1] % 16 != 0)
-        return 0;
-    if (window_read(&win, n, 2) != HULL_OK)
-        return 0; /* the shape rule has refused it */
-    for (uint32_t i = 0; i < 2; i++)
-        if (w->dims[2 + i] != 3 || win.stride[i] != 1 || win.dilation[i] != 1 ||
-            win.before[i] > 1 || win.after[i] > 1 ||
-            (dim_is_int(l->g->m, x->dims[2 + i], &size) && size < 4))
-            return 0;
-    return w->dims[0] <= 128 && w->dims[1] <= 128 ? 4 : 2;
+    cpu_site_conv(&s, &l->typical, l->g, n, l->level,
+                  option_on(l->o, OPT_winograd));
+    return decide(l, &s);
 }
 
 /* The convolution of x, channels last; the caller adds what both kinds
@@ -290,11 +267,13 @@ static void lower_conv(lowering *l, node *n)
     node *c;
     val x;
 
-    if (!is_lowered_conv(l, n, &single) || stays_in_planes(l, n))
+    if (!is_lowered_conv(l, n, &single))
+        return;
+    m = conv_way(l, n);
+    if (m < 0)
         return;
     last_perms(rank, perm, back);
     x = op_transpose(l->g, n->in[0], perm, rank);
-    m = winograd_m(l, n);
     c = m != 0 ? winograd_conv(l, n, x, m) : direct_conv(l, n, x, single);
     if (n->n_in > 2)
         node_input(l->g, c, n->in[2]);
@@ -400,17 +379,11 @@ static void lower_global_pool(lowering *l, node *n)
     graph_replace(l->g, n->out[0], node_add(l->g, r));
 }
 
-hull_status cpu_lower(device *d, graph *g, const options *o)
+static hull_status lower_all(lowering *l)
 {
-    const cpu_device *c = (const cpu_device *)(const void *)d;
-    lowering l = {.g = g, .tile = cpu_tile(c->has.level),
-                  .winograd = option_on(o, OPT_winograd)};
+    graph *g = l->g;
     node *next;
 
-    TRY(int_products(g, c->has.vnni ? 32 : 16, c->has.vnni ? 4 : 2));
-    TRY(lower_half(g, c));
-    TRY(lower_transposed(g));
-    TRY(graph_facts_get(&l.f, g));
     for (node *n = graph_first(g); n != NULL; n = next) {
         next = graph_next(g, n);
         g->insert_before = n;
@@ -418,15 +391,15 @@ hull_status cpu_lower(device *d, graph *g, const options *o)
         for (uint32_t i = 0; i < n->n_in; i++)
             n->in[i] = graph_resolve(g, n->in[i]);
         if (n->op == OP_matmul)
-            lower_matmul(&l, n);
+            lower_matmul(l, n);
         else if (n->op == OP_lstm || n->op == OP_gru || n->op == OP_rnn)
-            lower_rnn(&l, n);
+            lower_rnn(l, n);
         else if (n->op == OP_conv)
-            lower_conv(&l, n);
+            lower_conv(l, n);
         else if (n->op == OP_conv_transpose)
-            lower_conv_transpose(&l, n);
+            lower_conv_transpose(l, n);
         else if (n->op == OP_adaptive_avg_pool)
-            lower_global_pool(&l, n);
+            lower_global_pool(l, n);
         TRY(ir_status(g->m));
     }
     g->insert_before = NULL;
@@ -437,4 +410,36 @@ hull_status cpu_lower(device *d, graph *g, const options *o)
     TRY(int_epilogues(g));
     TRY(fuse_epilogue(g));
     return pass_hoist(g); /* packing for the bodies */
+}
+
+static hull_status lower(device *d, graph *g, const options *o,
+                         const notebook *notes, const cpu_choice *way)
+{
+    const cpu_device *c = (const cpu_device *)(const void *)d;
+    lowering l = {.g = g, .tile = cpu_tile(c->has.level),
+                  .level = c->has.level, .way = way, .d = d, .o = o,
+                  .notes = notes};
+    hull_status st = HULL_OK;
+
+    TRY(int_products(g, c->has.vnni ? 32 : 16, c->has.vnni ? 4 : 2));
+    TRY(lower_half(g, c));
+    TRY(lower_transposed(g));
+    TRY_OUT(cpu_typical_sizes(&l.typical, g));
+    TRY_OUT(graph_facts_get(&l.f, g));
+    st = lower_all(&l);
+out:
+    dim_env_fini(&l.typical);
+    return st;
+}
+
+hull_status cpu_lower(device *d, graph *g, const options *o,
+                      const notebook *notes)
+{
+    return lower(d, g, o, notes, NULL);
+}
+
+hull_status cpu_lower_as(device *d, graph *g, const options *o,
+                         const cpu_choice *way)
+{
+    return lower(d, g, o, NULL, way);
 }

@@ -7,14 +7,19 @@
 #ifndef HULL_CPU_LOWER_H
 #define HULL_CPU_LOWER_H
 
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/choice.h"
 #include "passes/pass.h"
 
 typedef struct lowering {
     graph *g;
     graph_facts f;
     int64_t tile;   /* columns of a panel */
-    bool winograd;
+    cpu_level level;
+    dim_env typical;
+    const cpu_choice *way; /* answers its question; NULL: times do */
+    device *d;
+    const options *o;
+    const notebook *notes;
 } lowering;
 
 /* A constant of the dtype that kernels take, with plain sizes above 0. */

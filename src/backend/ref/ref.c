@@ -37,11 +37,13 @@ static const char *ref_why_not(const device *d, const graph *g, const node *n)
     return NULL;
 }
 
-static hull_status ref_lower(device *d, graph *g, const options *o)
+static hull_status ref_lower(device *d, graph *g, const options *o,
+                             const notebook *notes)
 {
     (void)d;
     (void)g;
     (void)o;
+    (void)notes;
     return HULL_OK;
 }
 

@@ -174,12 +174,14 @@ static void pack(packer *p, node *n)
         graph_replace(p->g, n->out[0], join_panels(p, y, columns));
 }
 
-hull_status sim_lower(device *d, graph *g, const options *o)
+hull_status sim_lower(device *d, graph *g, const options *o,
+                      const notebook *notes)
 {
     packer p = {.g = g, .tile = panel_columns(o)};
     node *next;
 
     (void)d;
+    (void)notes;
     TRY(graph_facts_get(&p.facts, g));
     for (node *n = graph_first(g); n != NULL; n = next) {
         next = graph_next(g, n);

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 
 /* pack.c: weights of matmuls become panels. */
-hull_status sim_lower(device *d, graph *g, const options *o) MUST_CHECK;
+hull_status sim_lower(device *d, graph *g, const options *o,
+                      const notebook *notes) MUST_CHECK;
 
 #endif
