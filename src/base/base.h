@@ -282,6 +282,9 @@ typedef struct file {
 /* Maps a regular file. Errors: HULL_ENOTFOUND, HULL_EIO (directory, ...). */
 hull_status file_map(file *out, const char *path) MUST_CHECK;
 void file_close(file *f);
+/* The mapping stays; what was read through it no longer counts as memory of
+ * this process. */
+void file_drop_pages(const file *f);
 /* HULL_EIO naming the file when its identity is no longer f->id. */
 hull_status file_unchanged(const file *f) MUST_CHECK;
 bool file_id_eq(const file_id *a, const file_id *b);

@@ -128,6 +128,12 @@ void file_close(file *f)
     f->fd = -1;
 }
 
+void file_drop_pages(const file *f)
+{
+    if (f->p != NULL)
+        (void)madvise((void *)(uintptr_t)f->p, (size_t)f->size, MADV_DONTNEED);
+}
+
 bool file_id_eq(const file_id *a, const file_id *b)
 {
     return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&

@@ -402,6 +402,48 @@ static hull_status unit_graph(composer *c, fill_unit *u, graph *to,
     return ir_status(to->m);
 }
 
+/* ---- units in parts ------------------------------------------------------ */
+
+/* A source above this is packed a few rows at a time, so that it never lies in
+ * memory as a whole. Bytes. */
+#define LARGE ((uint64_t)8 << 20)
+
+static bool is_by_rows(const composer *c, const fill_unit *u, const node *n)
+{
+    const graph *g = c->g;
+    const node *leaf = graph_def(g, n->in[0]);
+
+    return n->op == OP_pack && n->n_in == 1 && u->n_slots == 1 &&
+           attr_int(n, "axis") == 0 && attr_int(n, "groups") == 1 &&
+           leaf != NULL && leaf->op == OP_weight &&
+           hull_dtype_bits(graph_type(g, n->in[0])->dtype) >= 8 &&
+           static_bytes(graph_type(g, n->in[0])) >= LARGE;
+}
+
+/* The unit of one such node, for any number of rows. */
+static hull_status row_graph(composer *c, fill_unit *u, graph *to,
+                             const node *n)
+{
+    type t = type_copy(to->m, c->g->m, graph_type(c->g, n->in[0]));
+    dim *dims = arena_array(&to->m->a, t.rank, sizeof *dims);
+    node *p = node_new(to, OP_pack);
+
+    if (dims == NULL)
+        return fail_oom(t.rank * sizeof *dims);
+    TRY(leaf_source(&u->sources[u->n_sources++], c->fp->m, c->g,
+                    graph_def(c->g, n->in[0])));
+    u->step = attr_int(n, "tile");
+    u->rows = t.dims[0];
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    dims[0] = dim_fresh(to->m, "R");
+    t.dims = dims;
+    node_input(to, p, graph_param(to, str_of(""), &t));
+    node_int(to, p, "axis", 0);
+    node_int(to, p, "tile", u->step);
+    graph_result(to, node_add(to, p));
+    return ir_status(to->m);
+}
+
 static bool unit_is_identity(const composer *c, const fill_unit *u)
 {
     const node *def = graph_def(c->g, c->g->body->results[u->slots[0]]);
@@ -469,6 +511,8 @@ static hull_status begin_unit(composer *c, fill_unit *u, const grouping *gr,
 static hull_status make_unit(composer *c, const grouping *gr, uint32_t id)
 {
     fill_unit *u = &c->fp->units[c->fp->n_units];
+    uint32_t first = gr->first_node[id];
+    uint32_t n_nodes = gr->first_node[id + 1] - first;
     char name[48];
     graph *to;
 
@@ -477,8 +521,10 @@ static hull_status make_unit(composer *c, const grouping *gr, uint32_t id)
     to = graph_new(c->fp->m, str_of(name));
     if (to == NULL)
         return ir_status(c->fp->m);
-    TRY(unit_graph(c, u, to, gr->nodes + gr->first_node[id],
-                   gr->first_node[id + 1] - gr->first_node[id]));
+    if (n_nodes == 1 && is_by_rows(c, u, gr->nodes[first]))
+        TRY(row_graph(c, u, to, gr->nodes[first]));
+    else
+        TRY(unit_graph(c, u, to, gr->nodes + first, n_nodes));
     u->identity = unit_is_identity(c, u);
     TRY(unit_identity(u, to));
     if (!u->identity)

@@ -21,6 +21,7 @@ hull_status module_compile(module **out, const char *path, weights *w,
     TRY_OUT(plan_compile(&p, fm, &ds, c));
     p->import_seconds = (double)(time_ns() - start) * 1e-9 -
                         p->compile_seconds;
+    weights_drop_pages(fm->native);
     st = module_new(&m, p, &ds);
     if (st != HULL_OK)
         goto out;

@@ -43,6 +43,9 @@ typedef struct fill_unit {
     uint32_t n_sources;
     uint32_t first_source; /* its number among those of all units */
     bool identity;       /* one slot, its one source unchanged */
+    int64_t step, rows;  /* step > 0: all sources have so many rows, and any of
+                          * them from a multiple of `step` on make their part
+                          * of the one slot */
     device *d;
     program *prog;       /* NULL for an identity */
     digest id;           /* units with equal ids make the same slots of the

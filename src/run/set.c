@@ -15,6 +15,14 @@
 #include <string.h>
 #include <time.h>
 
+/* What one worker does at a time: a computed unit, some rows of one, or a part
+ * of a slot that is its source unchanged. */
+typedef struct job {
+    uint32_t unit;
+    uint64_t begin, count; /* bytes, or rows where the unit has a step */
+    uint64_t size;         /* bytes of slots */
+} job;
+
 typedef struct filler {
     const plan *p;
     fill_plan *fp;
@@ -23,7 +31,7 @@ typedef struct filler {
     const weight_set *current;
     fill_memory *memory;
     weight_set *set;
-    struct job *jobs;
+    job *jobs;
     size_t n_jobs;
     bool *fresh;                /* per unit: its slots are to be filled */
     _Atomic(uint32_t) *left;    /* per unit: jobs to do */
@@ -202,60 +210,87 @@ static hull_status unit_run_init(unit_run *r, const fill_unit *u)
     return HULL_OK;
 }
 
+/* Bytes of the source that the job reads, and where they begin. */
+static uint64_t source_part(const fill_unit *u, const job *j,
+                            const fill_source *s, uint64_t *out_off)
+{
+    uint64_t row = u->step > 0 ? s->n_bytes / (uint64_t)u->rows : 0;
+
+    *out_off = row * j->begin;
+    return u->step > 0 ? row * j->count : s->n_bytes;
+}
+
 /* Every source as a parameter: where it lies, or read into the room. */
-static hull_status bring_sources(filler *f, const fill_unit *u,
+static hull_status bring_sources(filler *f, const fill_unit *u, const job *j,
                                  fill_room *room, unit_run *r)
 {
-    uint64_t size = 0;
+    uint64_t size = 0, off;
 
     for (uint32_t i = 0; i < u->n_sources; i++) {
         const fill_source *s = &u->sources[i];
-        const void *view = source_in_memory(f, u, s);
+        const char *view = source_in_memory(f, u, s);
+        uint64_t n = source_part(u, j, s, &off);
 
         r->shapes[i] = s->shape;
-        r->params[i] = (place){NULL, view == NULL ? size : 0, s->n_bytes};
+        if (u->step > 0)
+            r->shapes[i].dims[0] = (int64_t)j->count;
+        r->params[i] = (place){NULL, view == NULL ? size : 0, n};
         if (view == NULL)
-            size += round_up(s->n_bytes, PLACE_ALIGN);
+            size += round_up(n, PLACE_ALIGN);
         else
-            TRY(u->d->be->buffer_wrap(&r->wrapped[i], u->d, view, s->n_bytes));
+            TRY(u->d->be->buffer_wrap(&r->wrapped[i], u->d, view + off, n));
     }
     TRY(fill_room_grow(u->d, &room->params, size));
     for (uint32_t i = 0; i < u->n_sources; i++) {
+        (void)source_part(u, j, &u->sources[i], &off);
         r->params[i].buffer = r->wrapped[i];
         if (r->wrapped[i] != NULL) {
             f->read += r->params[i].size;
             continue;
         }
         r->params[i].buffer = room->params.buffer;
-        TRY(upload_source(f, room->s, r->params[i], u, &u->sources[i], 0));
+        TRY(upload_source(f, room->s, r->params[i], u, &u->sources[i], off));
     }
     return HULL_OK;
 }
 
-static hull_status compute_unit(filler *f, const fill_unit *u,
+/* The slots, or the rows' part of the only one. */
+static const place *job_slots(const fill_unit *u, const job *j,
+                              const slot_group *g, place *part)
+{
+    if (u->step == 0)
+        return g->slots;
+    *part = g->slots[0];
+    part->off += j->begin / (uint64_t)u->step *
+                 (part->size / (uint64_t)((u->rows + u->step - 1) / u->step));
+    part->size = j->size;
+    return part;
+}
+
+static hull_status compute_unit(filler *f, const fill_unit *u, const job *j,
                                 const slot_group *g, fill_room *room,
                                 unit_run *r)
 {
     const backend *be = u->d->be;
     uint64_t scratch;
+    place part;
 
     TRY(unit_run_init(r, u));
-    TRY(bring_sources(f, u, room, r));
+    TRY(bring_sources(f, u, j, room, r));
     TRY(be->program_plan(&r->plan, u->prog, r->shapes, u->n_sources,
                          r->result_shapes, &scratch));
     TRY(fill_room_grow(u->d, &room->scratch, scratch));
-    TRY(be->program_run(room->s, u->prog, r->plan, r->params, g->slots,
-                        room->scratch));
-    for (uint32_t i = 0; i < u->n_slots; i++)
-        f->written += u->slot_bytes[i];
+    TRY(be->program_run(room->s, u->prog, r->plan, r->params,
+                        job_slots(u, j, g, &part), room->scratch));
+    f->written += j->size;
     return HULL_OK;
 }
 
-static hull_status fill_computed(filler *f, const fill_unit *u,
+static hull_status fill_computed(filler *f, const fill_unit *u, const job *j,
                                  const slot_group *g, fill_room *room)
 {
     unit_run r = {0};
-    hull_status st = compute_unit(f, u, g, room, &r), synced;
+    hull_status st = compute_unit(f, u, j, g, room, &r), synced;
 
     synced = u->d->be->stream_sync(room->s); /* before its buffers go */
     unit_run_fini(&r, u);
@@ -480,34 +515,46 @@ static hull_status place_groups(filler *f, device *d)
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-/* What one worker does at a time: a computed unit, or a part of a slot that is
- * its source unchanged. */
-typedef struct job {
-    uint32_t unit;
-    uint64_t off, n;
-} job;
+#define PART ((uint64_t)4 << 20) /* bytes of slots */
 
-#define PART ((uint64_t)4 << 20)
+/* Can parts of the unit's sources be read alone? */
+static bool has_parts(const filler *f, const fill_unit *u)
+{
+    for (uint32_t i = 0; i < u->n_sources; i++) {
+        const weight_entry *e = source_entry(f->b, &u->sources[i]);
+
+        if (e != NULL && !e->dense)
+            return false;
+    }
+    return u->identity || u->step > 0;
+}
 
 static void add_jobs(filler *f, uint32_t i)
 {
     const fill_unit *u = &f->fp->units[i];
-    const weight_entry *e = source_entry(f->b, &u->sources[0]);
-    uint64_t size = 0, part = UINT64_MAX, off = 0;
+    uint64_t size = 0, all, each, unit = 1, begin = 0;
 
     for (uint32_t k = 0; k < u->n_slots; k++)
         size += u->slot_bytes[k];
-    if (u->identity && (e == NULL || e->dense))
-        part = PART;
+    all = each = u->step > 0 ? (uint64_t)u->rows : size;
+    if (u->step > 0) /* bytes of a row, without those of padding */
+        unit = size / ((uint64_t)(u->rows + u->step - 1) / (uint64_t)u->step *
+                       (uint64_t)u->step);
+    if (has_parts(f, u) && size > PART)
+        each = u->step > 0 ? round_up(PART / (unit + 1) + 1, (uint64_t)u->step)
+                           : PART;
     do {
-        uint64_t n = size - off < part ? size - off : part;
+        uint64_t n = all - begin < each ? all - begin : each;
+        uint64_t end = begin + n, bytes_of = n * unit;
 
+        if (u->step > 0 && end == all)
+            bytes_of = size - begin * unit;
         if (f->jobs != NULL)
-            f->jobs[f->n_jobs] = (job){i, off, n};
+            f->jobs[f->n_jobs] = (job){i, begin, n, bytes_of};
         f->n_jobs++;
         f->left[i]++;
-        off += n;
-    } while (off < size);
+        begin = end;
+    } while (begin < all);
 }
 
 /* The largest first, so that the last ones end together. */
@@ -515,11 +562,11 @@ static int by_size(const void *a, const void *b)
 {
     const job *x = a, *y = b;
 
-    if (x->n != y->n)
-        return x->n < y->n ? 1 : -1;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
     if (x->unit != y->unit)
         return x->unit < y->unit ? -1 : 1;
-    return (x->off > y->off) - (x->off < y->off);
+    return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
 static hull_status make_jobs(filler *f)
@@ -546,10 +593,10 @@ static hull_status fill_part(filler *f, const job *j, fill_room *room)
     place to = f->set->groups[j->unit]->slots[0];
     hull_status st, synced;
 
-    to.off += j->off;
-    to.size = j->n;
-    st = upload_source(f, room->s, to, u, &u->sources[0], j->off);
-    f->written += j->n;
+    to.off += j->begin;
+    to.size = j->size;
+    st = upload_source(f, room->s, to, u, &u->sources[0], j->begin);
+    f->written += j->size;
     synced = u->d->be->stream_sync(room->s);
     return st != HULL_OK ? st : synced;
 }
@@ -564,7 +611,8 @@ static hull_status do_job(void *user, size_t i)
     hull_status st;
 
     TRY(fill_room_take(&room, f->memory, u->d));
-    st = u->identity ? fill_part(f, j, room) : fill_computed(f, u, g, room);
+    st = u->identity ? fill_part(f, j, room)
+                     : fill_computed(f, u, j, g, room);
     fill_room_give(f->memory, room);
     if (st == HULL_OK && atomic_fetch_sub(&f->left[j->unit], 1) == 1)
         release_sources(f, u, g);

@@ -133,6 +133,12 @@ size_t weights_n_files(const weights *w)
     return w->n_files;
 }
 
+void weights_drop_pages(const weights *w)
+{
+    for (size_t i = 0; i < w->n_files; i++)
+        file_drop_pages(&w->files[i]);
+}
+
 const file *weights_file(const weights *w, size_t i)
 {
     return i < w->n_files ? &w->files[i] : NULL;

@@ -91,6 +91,9 @@ bool weights_outlives_call(const weights *w);
 void weights_release(weights *w, uint32_t i);
 size_t weights_n_files(const weights *w);
 const file *weights_file(const weights *w, size_t i);
+/* The files stay mapped, their pages go: headers that were read drag whole
+ * pieces of the file along, up to 2 MiB each. */
+void weights_drop_pages(const weights *w);
 
 /* Pointer to the tensor's bytes without copying, NULL when it is not dense or
  * has no bytes. A pointer into a mapping: whoever reads through it must accept
