@@ -132,9 +132,10 @@ struct backend {
     hull_status (*upload)(stream *s, place dst, const void *src);
     /* The same with bytes that `read` gives, in pieces of any size: straight
      * into the buffer (ref) or through pinned memory (a GPU). Not queued:
-     * `read` is not called again after it returns. */
+     * `read` is not called again after it returns. cold: nobody reads them
+     * soon, so that they need not pass through caches. */
     hull_status (*upload_from)(stream *s, place dst, upload_reader *read,
-                               void *user);
+                               void *user, bool cold);
     hull_status (*download)(stream *s, void *dst, place src);
     /* Waits for all queued work; the first failure of any of it. */
     hull_status (*stream_sync)(stream *s);

@@ -11,7 +11,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #define HUGE_PAGE ((uint64_t)2 << 20)
+#define STAGE_SIZE ((uint64_t)512 << 10) /* stays in a cache of its core */
 
 struct device_buffer {
     device *d;
@@ -24,6 +29,7 @@ struct stream {
     device *d;
     void **params, **results; /* grown on demand, kept */
     size_t cap_params, cap_results;
+    char *stage;              /* see host_upload_from; or NULL */
     run_context rc;
 };
 
@@ -119,6 +125,7 @@ void host_stream_free(stream *s)
         return;
     mem_free(s->params);
     mem_free(s->results);
+    mem_free(s->stage);
     mem_free(s);
 }
 
@@ -140,11 +147,44 @@ hull_status host_upload(stream *s, place dst, const void *src)
     return HULL_OK;
 }
 
-hull_status host_upload_from(stream *s, place dst, upload_reader *read,
-                                   void *user)
+/* Past the caches: no line of dst is read before it is written, and what is in
+ * the caches stays there. */
+static void stream_copy(char *dst, const char *src, size_t n)
 {
-    (void)s;
-    return dst.size > 0 ? read(user, 0, place_memory(dst), dst.size) : HULL_OK;
+#if defined(__SSE2__)
+    size_t head = (16 - (uintptr_t)dst % 16) % 16, i = head < n ? head : n;
+
+    memcpy(dst, src, i);
+    for (; i + 64 <= n; i += 64)
+        for (size_t k = i; k < i + 64; k += 16)
+            _mm_stream_si128((__m128i *)(void *)(dst + k),
+                             _mm_loadu_si128((const void *)(src + k)));
+    memcpy(dst + i, src + i, n - i);
+    _mm_sfence();
+#else
+    memcpy(dst, src, n);
+#endif
+}
+
+/* What is cold and large passes through a small piece of memory. */
+hull_status host_upload_from(stream *s, place dst, upload_reader *read,
+                             void *user, bool cold)
+{
+    char *to = place_memory(dst);
+    uint64_t n;
+
+    if (!cold || dst.size < STAGE_SIZE / 2)
+        return dst.size > 0 ? read(user, 0, to, dst.size) : HULL_OK;
+    if (s->stage == NULL)
+        s->stage = mem_alloc_aligned(PLACE_ALIGN, STAGE_SIZE);
+    if (s->stage == NULL)
+        return fail_oom(STAGE_SIZE);
+    for (uint64_t off = 0; off < dst.size; off += n) {
+        n = dst.size - off < STAGE_SIZE ? dst.size - off : STAGE_SIZE;
+        TRY(read(user, off, s->stage, n));
+        stream_copy(to + off, s->stage, n);
+    }
+    return HULL_OK;
 }
 
 hull_status host_download(stream *s, void *dst, place src)

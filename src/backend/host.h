@@ -20,7 +20,7 @@ void host_stream_random(stream *s, random_state *random);
 void host_stream_profile(stream *s, const profiler *p);
 hull_status host_upload(stream *s, place dst, const void *src);
 hull_status host_upload_from(stream *s, place dst, upload_reader *read,
-                             void *user);
+                             void *user, bool cold);
 hull_status host_download(stream *s, void *dst, place src);
 hull_status host_stream_sync(stream *s);
 hull_status host_load(program **out, device *d, const graph *g);

@@ -404,9 +404,9 @@ static hull_status unit_graph(composer *c, fill_unit *u, graph *to,
 
 /* ---- units in parts ------------------------------------------------------ */
 
-/* A source above this is packed a few rows at a time, so that it never lies in
- * memory as a whole. Bytes. */
-#define LARGE ((uint64_t)8 << 20)
+/* A source above this is packed a few rows at a time: they stay in a core's
+ * cache in between, and it never lies in memory as a whole. Bytes. */
+#define LARGE ((uint64_t)1 << 20)
 
 static bool is_by_rows(const composer *c, const fill_unit *u, const node *n)
 {

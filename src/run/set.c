@@ -120,10 +120,10 @@ static hull_status read_source(void *user, uint64_t off, void *dst, uint64_t n)
     return HULL_OK;
 }
 
-/* Bytes [off, off + dst.size) of a source. */
+/* Bytes [off, off + dst.size) of a source: into a slot, or for a program. */
 static hull_status upload_source(filler *f, stream *st, place dst,
                                  const fill_unit *u, const fill_source *s,
-                                 uint64_t off)
+                                 uint64_t off, bool slot)
 {
     source_reader r = {f, s, source_entry(f->b, s), off, NULL};
     hull_status done;
@@ -135,7 +135,7 @@ static hull_status upload_source(filler *f, stream *st, place dst,
         return fail(HULL_EINTERNAL, "'%.*s' changed its size",
                     STR_ARG(s->name));
     f->read += dst.size;
-    done = u->d->be->upload_from(st, dst, read_source, &r);
+    done = u->d->be->upload_from(st, dst, read_source, &r, slot);
     mem_free(r.whole);
     return done;
 }
@@ -249,7 +249,8 @@ static hull_status bring_sources(filler *f, const fill_unit *u, const job *j,
             continue;
         }
         r->params[i].buffer = room->params.buffer;
-        TRY(upload_source(f, room->s, r->params[i], u, &u->sources[i], off));
+        TRY(upload_source(f, room->s, r->params[i], u, &u->sources[i], off,
+                          false));
     }
     return HULL_OK;
 }
@@ -515,7 +516,7 @@ static hull_status place_groups(filler *f, device *d)
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-#define PART ((uint64_t)4 << 20) /* bytes of slots */
+#define PART ((uint64_t)1 << 20) /* bytes of slots */
 
 /* Can parts of the unit's sources be read alone? */
 static bool has_parts(const filler *f, const fill_unit *u)
@@ -595,7 +596,7 @@ static hull_status fill_part(filler *f, const job *j, fill_room *room)
 
     to.off += j->begin;
     to.size = j->size;
-    st = upload_source(f, room->s, to, u, &u->sources[0], j->begin);
+    st = upload_source(f, room->s, to, u, &u->sources[0], j->begin, true);
     f->written += j->size;
     synced = u->d->be->stream_sync(room->s);
     return st != HULL_OK ? st : synced;

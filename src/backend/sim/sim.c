@@ -452,8 +452,9 @@ static void wait_empty(stream *s)
 
 /* After what is queued, through memory that stands for pinned pages. */
 static hull_status sim_upload_from(stream *s, place dst, upload_reader *fn,
-                                   void *user)
+                                   void *user, bool cold)
 {
+    (void)cold;
     pthread_mutex_lock(&s->mutex);
     wait_empty(s);
     pthread_mutex_unlock(&s->mutex);
