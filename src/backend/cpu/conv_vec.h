@@ -44,7 +44,7 @@ typedef struct conv {
     epilogue e;
     int64_t parts, panels_n, block;
     bool by_places, in_order; /* in_order: 1x1, every place its own pixel */
-    void *scratch;       /* per part: pointers */
+    void *scratch;       /* per seat: pointers */
     int64_t scratch_bytes;
     int64_t *offsets;    /* per tap, from the first one, in floats */
 } conv;
@@ -255,7 +255,7 @@ static int64_t n_tiles(const conv *c)
     return (c->places + MICRO_ROWS - 1) / MICRO_ROWS;
 }
 
-/* What a part of the work has to itself. */
+/* What a thread has to itself. */
 typedef struct conv_side {
     const float **rows; /* a block's pointers */
     int64_t *taps;      /* per tile: the first tap, and how many */
@@ -351,7 +351,7 @@ static hull_status conv_part(void *user, size_t i)
     conv c = *(const conv *)user;
     int64_t part = (int64_t)i, tiles = n_tiles(&c);
     int64_t t0 = 0, t1 = tiles, p0 = 0, p1 = c.panels_n;
-    char *mine = (char *)c.scratch + part * c.scratch_bytes;
+    char *mine = (char *)c.scratch + pool_seat() * c.scratch_bytes;
     conv_side s = {.taps = (int64_t *)(void *)mine};
 
     s.rows = (const float **)(void *)(s.taps + 2 * c.block);
@@ -373,9 +373,27 @@ static hull_status conv_part(void *user, size_t i)
     return HULL_OK;
 }
 
+/* By places or by panels: where there are many tiles by those, so that a
+ * thread's rows are its own; else where the parts come out more even. */
+static void conv_divide(conv *c, const eval_ctx *cx)
+{
+    int64_t tiles = n_tiles(c), threads = pool_threads(cx->pool);
+    double products = (double)c->places * (double)(c->taps * c->depth) *
+                      (double)c->ldc;
+    double by_tile = (double)(tiles + threads - 1 - (tiles - 1) % threads) /
+                     (double)tiles;
+    double by_panel =
+        (double)(c->panels_n + threads - 1 - (c->panels_n - 1) % threads) /
+        (double)c->panels_n;
+
+    c->by_places = tiles >= 16 * threads || by_tile < by_panel;
+    c->parts = cpu_pieces(cx, c->by_places ? tiles : c->panels_n,
+                          products * PRODUCT_NS);
+}
+
 static hull_status conv_dense(conv *c, eval_ctx *cx)
 {
-    int64_t tiles, work_per_tile;
+    int64_t tiles, seats = pool_threads(cx->pool);
 
     if (c->groups == 1 && c->channels < FEW_CHANNELS && c->dilation[2] == 1 &&
         c->kernel[2] > 1)
@@ -383,11 +401,7 @@ static hull_status conv_dense(conv *c, eval_ctx *cx)
     TRY(make_offsets(c, cx));
     tiles = n_tiles(c);
     c->panels_n = (c->columns + MICRO_COLS - 1) / MICRO_COLS;
-    work_per_tile = MICRO_ROWS * c->taps * c->depth * c->ldc;
-    c->parts = pool_threads(cx->pool);
-    if ((double)tiles * (double)work_per_tile < 5e5)
-        c->parts = 1;
-    c->by_places = tiles >= 16 * c->parts || c->panels_n < 2 * c->parts;
+    conv_divide(c, cx);
     c->block = c->panels_n <= 8
                    ? 1 : 1 + 131072 / (c->taps * c->depth) / MICRO_ROWS;
     c->block = c->block < tiles ? c->block : tiles;
@@ -395,10 +409,10 @@ static hull_status conv_dense(conv *c, eval_ctx *cx)
         (uint64_t)(c->block * 2 * (int64_t)sizeof(int64_t) +
                    c->block * c->taps * MICRO_ROWS *
                        (int64_t)sizeof(float *)), 64);
-    c->scratch = arena_raw(cx->scratch, (size_t)c->parts,
+    c->scratch = arena_raw(cx->scratch, (size_t)seats,
                            (size_t)c->scratch_bytes);
     if (c->scratch == NULL)
-        return fail_oom((size_t)(c->parts * c->scratch_bytes));
+        return fail_oom((size_t)(seats * c->scratch_bytes));
     return pool_for(cx->pool, (size_t)c->parts, conv_part, c);
 }
 

@@ -76,6 +76,10 @@ hull_status cpu_lower(device *d, graph *g, const options *o,
 /* Columns of a weight panel at each level: [ceil(n / tile), k, tile]. */
 int64_t cpu_tile(cpu_level l);
 
+/* In how many pieces to do n items that take `total` nanoseconds together: 1,
+ * or up to four for each thread. */
+int64_t cpu_pieces(const eval_ctx *cx, int64_t n, double total);
+
 /* Calls fn(user, begin, end) for pieces of [0, n), a multiple of `grain` long
  * but for the last; on the caller alone when the work is below about 10
  * microseconds: `cost` is an estimate of one item in nanoseconds. */

@@ -19,6 +19,8 @@ static micro_fn *const packed_tiles[] = {NULL, MICRO_EACH(NAME)};
 static micro_fn *const stream_tiles[] = {NULL, MICRO_EACH(NAME)};
 #undef NAME
 
+#define PACK_NS 0.05  /* an element */
+#define WEIGHT_NS 0.15 /* one that is read for one row of x */
 #define GEMM_ROWS 252 /* of x at a time: whole tiles of 14 and of 6 */
 #if VEC_LANES == 16
 #define GEMM_DEEP 3072
@@ -29,104 +31,112 @@ static micro_fn *const stream_tiles[] = {NULL, MICRO_EACH(NAME)};
 #endif
 
 typedef struct gemm {
-    int64_t rows, columns, depth;
+    int64_t rows, columns, depth, panels_n;
     const float *x, *panels;
     float *y;
     epilogue e;
-    bool by_rows;      /* how the work is divided */
-    int64_t parts, panels_n;
-    float *scratch;    /* per part: packed rows */
-    int64_t scratch_n;
-} gemm;
-
-/* A block of rows by a range of panels, for one piece of the depth. */
-typedef struct gemm_block {
-    int64_t m0, m1, p0, p1, k0, depth;
+    int64_t parts;
+    bool by_rows;       /* how a block's work is divided */
+    /* The block that is multiplied: rows [m0, m1), steps of the depth [k0, k0 +
+     * steps), packed tile by tile. */
+    int64_t m0, m1, k0, steps, tiles;
     bool first, last;   /* piece of the depth */
     float *packed;
-} gemm_block;
+} gemm;
 
-static void gemm_tile(const gemm *g, const gemm_block *b, micro *m, int64_t p,
-                      int64_t row)
+/* Where tile i of the block begins, rows from m0 on. */
+static int64_t tile_row(const gemm *g, int64_t i)
 {
-    int64_t at = row * g->columns + p * MICRO_COLS;
+    return (g->m1 - g->m0) * i / g->tiles;
+}
+
+static void gemm_pack(void *user, int64_t begin, int64_t end)
+{
+    const gemm *g = user;
+
+    for (; begin < end; begin++) {
+        int64_t from = tile_row(g, begin), r = tile_row(g, begin + 1) - from;
+
+        rows_interleave(g->x + (g->m0 + from) * g->depth + g->k0, g->depth, r,
+                        g->steps, g->packed + from * g->steps);
+    }
+}
+
+static void gemm_tile(const gemm *g, micro *m, int64_t p, int64_t from)
+{
+    int64_t at = (g->m0 + from) * g->columns + p * MICRO_COLS;
     int64_t width = g->columns - p * MICRO_COLS;
 
-    m->bias = b->first && g->e.bias != NULL ? g->e.bias + p * MICRO_COLS
+    m->packed = g->packed + from * g->steps;
+    m->bias = g->first && g->e.bias != NULL ? g->e.bias + p * MICRO_COLS
                                             : NULL;
-    m->start = !b->first                ? g->y + at
+    m->start = !g->first               ? g->y + at
                : g->e.residual != NULL ? g->e.residual + at : NULL;
     m->c = g->y + at;
     m->ldc = m->ld_start = g->columns;
     m->columns = width < MICRO_COLS ? width : 0;
 }
 
-static void gemm_piece(const gemm *g, const gemm_block *b)
+/* Tiles [t0, t1) by panels [p0, p1). */
+static void gemm_range(const gemm *g, int64_t t0, int64_t t1, int64_t p0,
+                       int64_t p1)
 {
-    int64_t rows = b->m1 - b->m0;
-    int64_t tiles = (rows + MICRO_ROWS - 1) / MICRO_ROWS;
-    micro_fn *const *fns = tiles == 1 ? stream_tiles : packed_tiles;
-    float *at = b->packed;
+    micro_fn *const *fns = g->tiles == 1 ? stream_tiles : packed_tiles;
 
-    for (int64_t i = 0; i < tiles; i++) {
-        int64_t from = rows * i / tiles, r = rows * (i + 1) / tiles - from;
+    for (int64_t p = p0; p < p1; p++) {
+        const float *panel = g->panels + (p * g->depth + g->k0) * MICRO_COLS;
+        const float *next = p + 1 < g->panels_n ? panel + g->depth * MICRO_COLS
+                                                : panel;
+        int64_t size = g->steps * MICRO_COLS * (int64_t)sizeof *panel, off = 0;
+        micro m = {.taps = 1, .depth = g->steps, .panel = panel,
+                   .e = g->last ? &g->e : NULL};
 
-        rows_interleave(g->x + (b->m0 + from) * g->depth + b->k0, g->depth, r,
-                        b->depth, at);
-        at += r * b->depth;
-    }
-    for (int64_t p = b->p0; p < b->p1; p++) {
-        const float *panel = g->panels + (p * g->depth + b->k0) * MICRO_COLS;
-        const float *next = p + 1 < b->p1 ? panel + g->depth * MICRO_COLS
-                                          : panel;
-        int64_t size = b->depth * MICRO_COLS * (int64_t)sizeof *panel, off = 0;
-        micro m = {.taps = 1, .depth = b->depth, .panel = panel,
-                   .e = b->last ? &g->e : NULL};
-
-        m.packed = b->packed;
-        for (int64_t i = 0; i < tiles; i++) {
-            int64_t from = rows * i / tiles, r = rows * (i + 1) / tiles - from;
+        for (int64_t i = t0; i < t1; i++) {
+            int64_t from = tile_row(g, i);
 
             m.ahead = (const char *)next + off;
-            gemm_tile(g, b, &m, p, b->m0 + from);
-            fns[r](&m);
-            m.packed += r * b->depth;
-            off += b->depth * 16;
-            if (off + b->depth * 16 > size)
+            gemm_tile(g, &m, p, from);
+            fns[tile_row(g, i + 1) - from](&m);
+            off += g->steps * 16;
+            if (off + g->steps * 16 > size)
                 off = 0;
         }
     }
 }
 
-static hull_status gemm_part(void *user, size_t i)
+static hull_status gemm_part(void *user, size_t part)
 {
     const gemm *g = user;
-    int64_t part = (int64_t)i, units = (g->rows + MICRO_ROWS - 1) / MICRO_ROWS;
-    int64_t m0 = 0, m1 = g->rows;
-    int64_t piece = g->depth <= GEMM_DEEP ? g->depth : GEMM_PIECE;
-    gemm_block b = {.p0 = 0, .p1 = g->panels_n,
-                    .packed = g->scratch + part * g->scratch_n};
+    int64_t i = (int64_t)part;
 
-    if (g->by_rows) {
-        m0 = units * part / g->parts * MICRO_ROWS;
-        m1 = units * (part + 1) / g->parts * MICRO_ROWS;
-        m1 = m1 < g->rows ? m1 : g->rows;
-    } else {
-        b.p0 = g->panels_n * part / g->parts;
-        b.p1 = g->panels_n * (part + 1) / g->parts;
-    }
-    for (; m0 < m1; m0 += GEMM_ROWS) {
-        b.m0 = m0;
-        b.m1 = m0 + GEMM_ROWS < m1 ? m0 + GEMM_ROWS : m1;
-        for (b.k0 = 0; b.k0 < g->depth || b.k0 == 0; b.k0 += piece) {
-            b.depth = b.k0 + piece < g->depth ? piece : g->depth - b.k0;
-            b.first = b.k0 == 0;
-            b.last = b.k0 + b.depth == g->depth;
-            gemm_piece(g, &b);
-            if (piece == 0)
-                break;
-        }
-    }
+    if (g->by_rows)
+        gemm_range(g, g->tiles * i / g->parts, g->tiles * (i + 1) / g->parts,
+                   0, g->panels_n);
+    else
+        gemm_range(g, 0, g->tiles, g->panels_n * i / g->parts,
+                   g->panels_n * (i + 1) / g->parts);
+    return HULL_OK;
+}
+
+/* All pieces of the depth for one block of rows. */
+static hull_status gemm_rows(gemm *g, eval_ctx *cx)
+{
+    int64_t piece = g->depth <= GEMM_DEEP ? g->depth : GEMM_PIECE;
+
+    g->tiles = (g->m1 - g->m0 + MICRO_ROWS - 1) / MICRO_ROWS;
+    g->k0 = 0;
+    do {
+        g->steps = g->k0 + piece < g->depth ? piece : g->depth - g->k0;
+        g->first = g->k0 == 0;
+        g->last = g->k0 + g->steps == g->depth;
+        g->parts = cpu_pieces(cx, g->by_rows ? g->tiles : g->panels_n,
+                              (double)(g->m1 - g->m0) * (double)g->steps *
+                                  (double)g->columns * PRODUCT_NS);
+        cpu_parallel(cx, g->tiles, 1,
+                     (double)(MICRO_ROWS * g->steps) * PACK_NS, gemm_pack, g);
+        TRY(pool_for(cx->pool, (size_t)g->parts, gemm_part, g));
+        g->k0 += g->steps;
+    } while (g->k0 < g->depth);
     return HULL_OK;
 }
 
@@ -185,28 +195,31 @@ hull_status VEC_NAME(gemm_run)(eval_ctx *cx, int64_t rows, int64_t columns,
                                const float *panels, float *y,
                                const epilogue *e)
 {
+    int64_t threads = pool_threads(cx->pool), block, room;
     gemm g = {.rows = rows, .columns = columns, .depth = depth, .x = x,
-              .panels = panels, .y = y, .e = *e,
-              .parts = pool_threads(cx->pool)};
+              .panels = panels, .y = y, .e = *e};
 
     g.panels_n = (columns + MICRO_COLS - 1) / MICRO_COLS;
     if (rows == 0)
         return HULL_OK;
-    if (2.0 * (double)rows * (double)columns * (double)depth < 1e6)
-        g.parts = 1;
     if (rows == 1) {
-        g.parts = g.parts < g.panels_n ? g.parts : g.panels_n;
+        g.parts = cpu_pieces(cx, g.panels_n,
+                             (double)depth * (double)columns * WEIGHT_NS);
         return pool_for(cx->pool, (size_t)g.parts, row_part, &g);
     }
-    g.by_rows = rows >= 8 * g.panels_n * g.parts || g.panels_n < 2 * g.parts;
-    g.scratch_n = (rows < GEMM_ROWS ? rows : GEMM_ROWS) *
-                      (depth <= GEMM_DEEP ? depth : GEMM_PIECE) +
-                  4 * VEC_LANES; /* which rows_interleave may write */
-    g.scratch = arena_raw(cx->scratch, (size_t)(g.scratch_n * g.parts),
-                          sizeof *g.scratch);
-    if (g.scratch == NULL)
-        return fail_oom((size_t)(g.scratch_n * g.parts) * sizeof *g.scratch);
-    return pool_for(cx->pool, (size_t)g.parts, gemm_part, &g);
+    g.by_rows = rows >= 8 * g.panels_n * threads || g.panels_n < 2 * threads;
+    block = g.by_rows ? GEMM_ROWS * threads : GEMM_ROWS;
+    block = block < rows ? block : rows;
+    room = block * (depth <= GEMM_DEEP ? depth : GEMM_PIECE) +
+           VEC_LANES; /* which rows_interleave may write */
+    g.packed = arena_raw(cx->scratch, (size_t)room, sizeof *g.packed);
+    if (g.packed == NULL)
+        return fail_oom((size_t)room * sizeof *g.packed);
+    for (; g.m0 < rows; g.m0 = g.m1) {
+        g.m1 = g.m0 + block < rows ? g.m0 + block : rows;
+        TRY(gemm_rows(&g, cx));
+    }
+    return HULL_OK;
 }
 
 hull_status VEC_NAME(cpu_gemm)(eval_ctx *cx, const node *n, const tensor *in,

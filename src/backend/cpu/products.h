@@ -11,6 +11,9 @@
 #include "backend/cpu/epilogue.h"
 #include "backend/cpu/micro.h"
 
+/* Nanoseconds that a multiplication and addition take about. */
+#define PRODUCT_NS (0.3 / VEC_LANES)
+
 /* y [rows, columns] = act(x [rows, depth] panels + bias + residual). */
 hull_status VEC_NAME(gemm_run)(eval_ctx *cx, int64_t rows, int64_t columns,
                                int64_t depth, const float *x,

@@ -31,21 +31,29 @@ static hull_status run_piece(void *user, size_t i)
     return HULL_OK;
 }
 
+int64_t cpu_pieces(const eval_ctx *cx, int64_t n, double total)
+{
+    int64_t threads = pool_threads(cx->pool), parts = 4 * threads;
+
+    if (threads < 2 || n < 2 || total < WORTH_NS)
+        return 1;
+    if (total < PIECE_NS * (double)parts)
+        parts = (int64_t)(total / PIECE_NS);
+    return parts < n ? parts : n;
+}
+
 void cpu_parallel(eval_ctx *cx, int64_t n, int64_t grain, double cost,
                   cpu_range_fn *fn, void *user)
 {
-    int64_t threads = pool_threads(cx->pool), parts = 4 * threads;
-    double total = cost * (double)n;
+    int64_t parts = cpu_pieces(cx, n, cost * (double)n);
     pieces p = {fn, user, n, n};
 
     if (n <= 0)
         return;
-    if (threads < 2 || n <= grain || total < WORTH_NS) {
+    if (n <= grain || parts == 1) {
         fn(user, 0, n);
         return;
     }
-    if (total < PIECE_NS * (double)parts)
-        parts = (int64_t)(total / PIECE_NS);
     p.each = (n + parts - 1) / parts;
     p.each = (p.each + grain - 1) / grain * grain;
     ignore(pool_for(cx->pool, (size_t)((n + p.each - 1) / p.each), run_piece,
