@@ -459,6 +459,20 @@ static void workers_leave_the_callers_cpu(void **state)
     go_anywhere(&all);
 }
 
+typedef struct counted {
+    atomic_int hits[333], far;
+} counted;
+
+static hull_status hit_once(void *user, size_t i)
+{
+    counted *c = user;
+
+    atomic_fetch_add(&c->hits[i], 1);
+    if (pool_seat() >= 100)
+        atomic_fetch_add(&c->far, 1);
+    return HULL_OK;
+}
+
 /* Two CPUs of this machine that pretend to be nodes of two CPUs each. */
 static void the_nearest_workers_come_first(void **state)
 {
@@ -496,6 +510,59 @@ static void the_nearest_workers_come_first(void **state)
         assert_true(CPU_ISSET(all.at[node].cpu, &set));
     }
     crew_leave(c);
+    go_anywhere(&all);
+}
+
+static uint32_t members(const worker_set *s, uint32_t from, uint32_t to)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = from; i < to; i++)
+        n += s->bits[i / 64] >> (i % 64) & 1;
+    return n;
+}
+
+/* A hundred threads, 70 on the first node: sets of two words, from within the
+ * second one and around. */
+static void claims_go_around(void **state)
+{
+    static counted c;
+    cpus all, machine = machine_of(100, 100);
+    worker_set some, rest;
+    uint32_t threads;
+    crew *k;
+    pool *p;
+
+    (void)state;
+    cpus_read(&all);
+    if (all.n < 2)
+        skip();
+    machine.numbered = true;
+    for (uint16_t i = 0; i < 100; i++)
+        machine.at[i] = (cpu_place){all.at[i / 70].cpu, i / 70};
+    crew_pretend(&machine);
+    assert_int_equal(pool_new(&p, 0), HULL_OK);
+    go_to(all.at[1].cpu);
+    memset(&c, 0, sizeof c);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(pool_for(p, COUNT_OF(c.hits), hit_once, &c), HULL_OK);
+    for (size_t i = 0; i < COUNT_OF(c.hits); i++)
+        assert_int_equal(c.hits[i], 20);
+    assert_int_equal(c.far, 0);
+    assert_int_equal(crew_join(&k, &threads, 0), HULL_OK);
+    crew_caller_begins(k, threads);
+    assert_int_equal(crew_claim(k, &some, 3), 3);
+    assert_int_equal(members(&some, 69, 72), 3);
+    assert_int_equal(crew_claim(k, &rest, 50), 50);
+    assert_int_equal(members(&rest, 72, 99), 27);
+    assert_int_equal(members(&rest, 0, 23), 23);
+    crew_release(k, &some);
+    crew_release(k, &rest);
+    assert_int_equal(crew_claim(k, &rest, 1000), 99);
+    crew_release(k, &rest);
+    crew_caller_ends(k);
+    crew_leave(k);
+    pool_free(p);
     go_anywhere(&all);
 }
 
@@ -613,6 +680,7 @@ int main(void)
         cmocka_unit_test(a_child_makes_its_own_workers),
         cmocka_unit_test(workers_leave_the_callers_cpu),
         cmocka_unit_test(the_nearest_workers_come_first),
+        cmocka_unit_test(claims_go_around),
         cmocka_unit_test_setup_teardown(quotas_of_version_2, new_root,
                                         old_root),
         cmocka_unit_test_setup_teardown(quotas_of_version_1, new_root,
