@@ -899,6 +899,10 @@ def packed():
     z = torch.zeros
     case("gemm", [z(0, 3), z(2, 3, 4)], z(0, 5), n=5, tile=4)
     x, w = rand("f32", 2, 3), rand("f32", 3, 5)
+    for dt in ("i8", "u8"):
+        q = torch.randint(low(dt), high(dt) + 1, (5, 3))
+        case("gemm", [x, Lit(dt, q.ravel().tolist(), 5, 3)],
+             to("f32", d(x) @ d(q).T), n=5, tile=1)
     case("gemm", [x, torch.tensor(groups(w.numpy(), 4, 2))],
          to("f32", d(x) @ d(w)), n=5, tile=4)
     case("gemm", [x, torch.tensor(groups(w.numpy(), 4, 3))],

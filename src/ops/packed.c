@@ -8,7 +8,7 @@
  *
  * gemm        x [.., k], w [ceil(n / tile), k, tile], or [n, k] with tile 1, or
  *             groups along k, [ceil(n / tile), ceil(k / group), tile, group];
- *             w may be f16 or bf16 where x is f32
+ *             w may be f16, bf16, i8 or u8 where x is f32
  * conv_nhwc   x [b, *, c], w [groups * ceil(n / groups / tile),
  *             taps * c / groups, tile], taps in row-major order; or, when
  *             groups = c = n, w [taps, c]
@@ -305,7 +305,8 @@ hull_status packed_infer(graph *g, node *n)
         return winograd_weight_infer(g, n, x);
     TRY(infer_tensor(&w, g, n, 1));
     if (n->op != OP_gemm || x->dtype != HULL_F32 ||
-        (w->dtype != HULL_F16 && w->dtype != HULL_BF16))
+        (w->dtype != HULL_F16 && w->dtype != HULL_BF16 &&
+         w->dtype != HULL_I8 && w->dtype != HULL_U8))
         TRY(infer_same(n, x, w));
     if (n->op == OP_conv_winograd)
         return conv_winograd_infer(g, n, x, w);

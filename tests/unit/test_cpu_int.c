@@ -216,6 +216,20 @@ static void test_matmul(void **state)
           SCALES QX "  %e = dequantize %w, %k {axis=0}\n"
                     "  %y = matmul %d, %e\n",
           "%y", (wanted){.quants = 3, .others = 1});
+    /* x is not quantised: the weight stays bytes */
+    check(w, "%x: f32[3,7]",
+          SCALES "  %vz = reshape %v {shape=[5]}\n"
+                 "  %e = dequantize %w, %k, %vz {axis=1}\n"
+                 "  %y = matmul %x, %e, %k2\n",
+          "%y", (wanted){.others = 1});
+    check(t, "%x: f32[2,5,7]",
+          SCALES "  %e = dequantize %w, %k {axis=0}\n"
+                 "  %y = matmul %x, %e {trans_b=true}\n",
+          "%y", (wanted){.others = 1});
+    check(t, "%x: f32[7]",
+          "  %e = dequantize %w, %s, %z {axis=0}\n"
+          "  %y = matmul %x, %e {trans_b=true}\n",
+          "%y", (wanted){.others = 1});
 }
 
 /* Q, DQ, bias, gelu, Q and the views between them. */

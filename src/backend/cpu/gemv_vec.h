@@ -4,13 +4,14 @@
  * gemv_vec.h - the op gemm on weights that are read where they lie or are
  * narrower than x:
  *
- *   plain   w [n, k] of f32, f16 or bf16, few rows of x: four rows of w at
- *           once, as fast as memory gives them, each value widened in a
+ *   plain   w [n, k] of f32, f16, bf16, i8 or u8, few rows of x: four rows of
+ *           w at once, as fast as memory gives them, each value widened in a
  *           register
- *   narrow  panels of f16 or bf16 and many rows: a piece of a panel is widened
- *           into the cache and meets all rows of x
+ *   narrow  panels of those but f32 and many rows: a piece of a panel is
+ *           widened into the cache and meets all rows of x
  */
 #include "backend/cpu/products.h"
+#include "backend/cpu/quantiser.h"
 
 #include <string.h>
 
@@ -30,11 +31,18 @@ typedef struct plain {
 
 #define NARROW_SCRATCH (NARROW_DEEP * MICRO_COLS + MICRO_ROWS * MICRO_COLS)
 
-/* dt is constant after inlining. */
+/* Bytes of an element; dt is constant after inlining here and below. */
+VEC_INLINE int64_t width_of(hull_dtype dt)
+{
+    return dt == HULL_F32 ? 4 : dt == HULL_F16 || dt == HULL_BF16 ? 2 : 1;
+}
+
 VEC_INLINE vec widen(hull_dtype dt, const char *p)
 {
     if (dt == HULL_F32)
         return vec_load((const float *)(const void *)p);
+    if (width_of(dt) == 1)
+        return vec_load_bytes((const uint8_t *)p, dt == HULL_I8);
 #if VEC_LANES == 16
     {
         __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)p);
@@ -61,7 +69,7 @@ VEC_INLINE vec widen_some(hull_dtype dt, const char *p, int64_t n)
 {
     char lanes[VEC_LANES * sizeof(float)] = {0};
 
-    memcpy(lanes, p, (size_t)n * (dt == HULL_F32 ? 4 : 2));
+    memcpy(lanes, p, (size_t)(n * width_of(dt)));
     return widen(dt, lanes);
 }
 
@@ -73,7 +81,7 @@ VEC_INLINE void plain_tile(hull_dtype dt, int n, int r, const plain *g,
                            const float *x, const char *w, int64_t apart,
                            float out[][GEMV_ROWS])
 {
-    const int64_t size = dt == HULL_F32 ? 4 : 2, line = apart * g->depth * size;
+    const int64_t size = width_of(dt), line = apart * g->depth * size;
     vec s[2 * GEMV_ROWS];
     int64_t k = 0;
 
@@ -150,7 +158,7 @@ static void plain_store(const plain *g, int64_t row, int64_t column, int64_t n,
 VEC_INLINE void plain_columns(hull_dtype dt, int n, const plain *g, int64_t j,
                               int64_t apart)
 {
-    const char *w = g->w + j * g->depth * (dt == HULL_F32 ? 4 : 2);
+    const char *w = g->w + j * g->depth * width_of(dt);
     float sums[2][GEMV_ROWS];
     int64_t i = 0;
 
@@ -186,22 +194,34 @@ static hull_status plain_part(void *user, size_t part)
     int64_t to = units * (i + 1) / g->parts * GEMV_ROWS;
 
     to = to < g->n ? to : g->n;
-    if (g->dtype == HULL_F32)
-        plain_range(HULL_F32, g, from, to);
-    else if (g->dtype == HULL_F16)
-        plain_range(HULL_F16, g, from, to);
-    else
-        plain_range(HULL_BF16, g, from, to);
+    switch (g->dtype) {
+    case HULL_F32: plain_range(HULL_F32, g, from, to); break;
+    case HULL_F16: plain_range(HULL_F16, g, from, to); break;
+    case HULL_BF16: plain_range(HULL_BF16, g, from, to); break;
+    case HULL_I8: plain_range(HULL_I8, g, from, to); break;
+    default: plain_range(HULL_U8, g, from, to); break;
+    }
     return HULL_OK;
 }
 
 /* ---- narrow panels ------------------------------------------------------- */
 
+VEC_INLINE void widen_all(hull_dtype dt, const char *w, int64_t n, float *to)
+{
+    for (int64_t i = 0; i < n; i += VEC_LANES)
+        vec_store(to + i, widen(dt, w + i * width_of(dt)));
+}
+
 static void widen_panel(hull_dtype dt, const char *w, int64_t depth, float *to)
 {
-    for (int64_t i = 0; i < depth * MICRO_COLS; i += VEC_LANES)
-        vec_store(to + i, dt == HULL_F16 ? widen(HULL_F16, w + i * 2)
-                                         : widen(HULL_BF16, w + i * 2));
+    int64_t n = depth * MICRO_COLS;
+
+    switch (dt) {
+    case HULL_F16: widen_all(HULL_F16, w, n, to); break;
+    case HULL_BF16: widen_all(HULL_BF16, w, n, to); break;
+    case HULL_I8: widen_all(HULL_I8, w, n, to); break;
+    default: widen_all(HULL_U8, w, n, to); break;
+    }
 }
 
 /* Sums of r rows become y, through the epilogue at the end of the depth. */
@@ -252,17 +272,18 @@ static hull_status narrow_part(void *user, size_t part)
     int64_t p = panels * i / g->parts, end = panels * (i + 1) / g->parts;
     int64_t tiles = (g->rows + MICRO_ROWS - 1) / MICRO_ROWS;
     float *panel = g->scratch + i * NARROW_SCRATCH;
+    int64_t line = MICRO_COLS * width_of(g->dtype);
 
     for (; p < end; p++) {
         int64_t k0 = 0;
 
         do {
-            const char *w = g->w + (p * g->depth + k0) * MICRO_COLS * 2;
+            const char *w = g->w + (p * g->depth + k0) * line;
             micro m = {.taps = 1, .panel = panel};
 
             m.depth = g->depth - k0 < NARROW_DEEP ? g->depth - k0 : NARROW_DEEP;
             widen_panel(g->dtype, w, m.depth, panel);
-            m.ahead = w + m.depth * MICRO_COLS * 2;
+            m.ahead = w + m.depth * line;
             for (int64_t t = 0; t < tiles; t++) {
                 int64_t row = g->rows * t / tiles;
 

@@ -144,12 +144,73 @@ val lower_product(lowering *l, val x, val w, bool trans, val bias, str label)
     return product(l, x, w, trans, plain, bias, label);
 }
 
+static val as_vector(lowering *l, val v, int64_t columns)
+{
+    const type *t = graph_type(l->g, v);
+    dim size = columns;
+
+    return t->rank == 0 || t->rank == 1 ? v : op_reshape(l->g, v, &size, 1);
+}
+
+static bool is_byte(hull_dtype dt)
+{
+    return dt == HULL_U8 || dt == HULL_I8;
+}
+
+/* x times dequantize(q): the weight stays bytes, which kernels widen, and what
+ * its columns have in common is multiplied into the sums:
+ *
+ *   (x q - sum(x) zero) scale + bias */
+static bool lower_bytes(lowering *l, node *n)
+{
+    const node *q = graph_def(l->g, n->in[1]);
+    const type *x = graph_type(l->g, n->in[0]), *w, *s;
+    bool trans = attr_bool(n, "trans_b"), plain;
+    int64_t last = x->rank - 1, columns;
+    val y, zero;
+
+    if (q == NULL || q->op != OP_dequantize || attr_bool(n, "trans_a") ||
+        x->rank < 1 || x->dtype != HULL_F32 ||
+        !value_is_runtime(&l->f, n->in[0]) ||
+        value_is_runtime(&l->f, n->in[1]))
+        return false;
+    w = graph_type(l->g, q->in[0]);
+    s = graph_type(l->g, q->in[1]);
+    zero = q->n_in > 2 ? graph_resolve(l->g, q->in[2]) : 0;
+    if (!is_byte(w->dtype) || w->rank != 2 || !has_plain_sizes(w) ||
+        s->dtype != HULL_F32 ||
+        ((s->rank > 0 || (zero != 0 && graph_type(l->g, zero)->rank > 0)) &&
+         node_axis(l->g, q) != (trans ? 0u : 1u)))
+        return false;
+    columns = w->dims[trans ? 0 : 1];
+    plain = has_few_rows(x, PLAIN_ROWS);
+    y = product(l, n->in[0], graph_resolve(l->g, q->in[0]), trans, plain, 0,
+                n->label);
+    if (zero != 0) {
+        node *sum = node_new(l->g, OP_reduce_sum);
+
+        node_input(l->g, sum, n->in[0]);
+        node_ints(l->g, sum, "axes", &last, 1);
+        node_bool(l->g, sum, "keep", x->rank > 1);
+        zero = op_cast(l->g, as_vector(l, zero, columns), HULL_F32);
+        y = op_binary(l->g, OP_sub, y,
+                      op_binary(l->g, OP_mul, node_add(l->g, sum), zero));
+    }
+    y = op_binary(l->g, OP_mul, y, as_vector(l, q->in[1], columns));
+    if (n->n_in > 2 && n->in[2] != 0)
+        y = op_binary(l->g, OP_add, y, n->in[2]);
+    graph_replace(l->g, n->out[0], y);
+    return true;
+}
+
 static void lower_matmul(lowering *l, node *n)
 {
     const type *x = graph_type(l->g, n->in[0]), *w, *b;
     bool trans = attr_bool(n, "trans_b"), plain;
     val weight = narrow_source(l, n->in[1], &trans);
 
+    if (lower_bytes(l, n))
+        return;
     w = graph_type(l->g, weight);
     if (attr_bool(n, "trans_a") || w->rank != 2 || x->rank < 1 ||
         x->dtype != HULL_F32 || !value_is_runtime(&l->f, n->in[0]) ||

@@ -182,7 +182,8 @@ bool takes_cast(const graph *g, const node *n)
 static bool takes_rows(const graph *g, const node *n, int64_t tile)
 {
     hull_dtype w = graph_type(g, n->in[1])->dtype;
-    bool narrow = w == HULL_F16 || w == HULL_BF16;
+    bool narrow = w == HULL_F16 || w == HULL_BF16 || w == HULL_I8 ||
+                  w == HULL_U8;
 
     for (uint32_t i = 0; i < n->n_in; i++)
         if (i != 1 && n->in[i] != 0 &&
