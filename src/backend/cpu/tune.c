@@ -176,7 +176,7 @@ static hull_status fill(contender *c, const graph *g, const place *params,
     for (uint32_t i = 0; i < n; i++) {
         hull_dtype dt = graph_type(g, g->body->params[i])->dtype;
 
-        TRY(c->d->be->upload_from(c->s, params[i], read_pattern, &dt));
+        TRY(c->d->be->upload_from(c->s, params[i], read_pattern, &dt, false));
     }
     return HULL_OK;
 }
