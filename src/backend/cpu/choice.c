@@ -183,7 +183,7 @@ static double cost_planes(const cpu_site *s)
 
 static bool is_narrow(hull_dtype dt)
 {
-    return dt == HULL_F16 || dt == HULL_BF16;
+    return hull_dtype_bits(dt) < 32;
 }
 
 static double product_ns(const cpu_site *s, double columns, double slower)
@@ -192,7 +192,7 @@ static double product_ns(const cpu_site *s, double columns, double slower)
     double weights = (double)s->depth * columns;
 
     return overlapped(2 * (double)s->rows * weights / r->flops * slower,
-                      weights * (is_narrow(s->dtype) ? 2 : 4) / r->memory);
+                      weights * hull_dtype_bits(s->dtype) / 8 / r->memory);
 }
 
 static double cost_panels(const cpu_site *s)

@@ -183,7 +183,7 @@ static bool lower_bytes(lowering *l, node *n)
          node_axis(l->g, q) != (trans ? 0u : 1u)))
         return false;
     columns = w->dims[trans ? 0 : 1];
-    plain = has_few_rows(x, PLAIN_ROWS);
+    plain = stays_plain(l, x, w, trans);
     y = product(l, n->in[0], graph_resolve(l->g, q->in[0]), trans, plain, 0,
                 n->label);
     if (zero != 0) {
