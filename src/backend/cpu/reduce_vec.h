@@ -3,13 +3,14 @@
  *
  * reduce_vec.h - sums, means and extremes of f32 over neighbouring axes, and
  * arg_max over the last: x [outer, len, inner]. Long sums are sums of sums of
- * STRIP elements, always the same ones.
+ * STRIP elements, always the same ones. And reduce_any, of bytes.
  */
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/vec.h"
 #include "ops/family.h"
 
 #include <math.h>
+#include <string.h>
 
 #define STRIP 64
 
@@ -277,5 +278,48 @@ hull_status VEC_NAME(cpu_reduce)(eval_ctx *cx, const node *n, const tensor *in,
     else
         cpu_parallel(cx, r.s.outer * wide, 1, 5 + 2.0 * (double)r.s.len,
                      columns_part, &r);
+    return HULL_OK;
+}
+
+/* ---- any ----------------------------------------------------------------- */
+
+typedef struct any {
+    const uint8_t *x;
+    uint8_t *y;
+    split s;
+} any;
+
+/* Lines [begin, end) of outer: [len, inner] to [inner]. */
+static void any_part(void *user, int64_t begin, int64_t end)
+{
+    const any *a = user;
+    int64_t len = a->s.len, inner = a->s.inner;
+
+    for (; begin < end; begin++) {
+        const uint8_t *restrict x = a->x + begin * len * inner;
+        uint8_t *restrict y = a->y + begin * inner;
+        uint8_t one = 0;
+
+        for (int64_t k = 0; inner == 1 && k < len; k++)
+            one |= x[k];
+        memset(y, one, (size_t)inner);
+        for (int64_t k = 0; inner > 1 && k < len; k++, x += inner)
+            for (int64_t i = 0; i < inner; i++)
+                y[i] |= x[i];
+        for (int64_t i = 0; i < inner; i++)
+            y[i] = y[i] != 0;
+    }
+}
+
+hull_status VEC_NAME(cpu_reduce_any)(eval_ctx *cx, const node *n,
+                                     const tensor *in, tensor *out)
+{
+    any a = {.x = in[0].data, .y = out->data};
+
+    if (in[0].dtype != HULL_BOOL || tensor_numel(&in[0]) == 0 ||
+        !reduce_split(&a.s, n, &in[0]))
+        return reduce_eval(cx, n, in, out);
+    cpu_parallel(cx, a.s.outer, 1,
+                 5 + 0.05 * (double)a.s.len * (double)a.s.inner, any_part, &a);
     return HULL_OK;
 }
