@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "container/layout.h"
+#include "options/options.h"
 
 hull_status open_cache(cli *c, hull_cache **out)
 {
@@ -84,7 +85,9 @@ hull_status open_module(cli *c, hull_module **out, const char *path)
     if (c->weights)
         TRY_OUT(hull_weights_open(&w, c->weights));
     TRY_OUT(open_cache(c, &cache));
-    progress_begin(c, kind == KIND_MODULE ? "loading" : "compiling", path);
+    progress_begin(c, kind == KIND_MODULE ? "loading"
+                      : option_on(c->options, OPT_tune)
+                          ? "compiling (timing choices)" : "compiling", path);
     st = kind == KIND_MODULE
              ? hull_module_load(out, path, w, cache, c->options)
              : hull_compile(out, path, w, cache, c->options);

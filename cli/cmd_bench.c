@@ -542,7 +542,15 @@ const command command_bench = {
            "the names of `hull run`, or are random.\v"
            "Times are medians unless they say otherwise. Other work on the "
            "machine shows in them; repeat before you believe a difference of "
-           "a few percent. " EXIT_DOC,
+           "a few percent. With --json the report is one object. With "
+           "--set tune=on the first compile also times the ways that there "
+           "are for convolutions and products. docs/cli.md says what each "
+           "measurement is.\n\n"
+           "  hull bench model.onnx --threads 2 --sessions 1,2,4\n"
+           "  hull bench model.onnx --roofline --trace run.json\n"
+           "  hull bench model.hull --refit epoch2.safetensors\n"
+           "  hull bench model.onnx --save-profile; hull explain model.onnx"
+           "\n\n" EXIT_DOC,
     .options = bench_options,
     .shared = SHARED_SET | SHARED_CACHE | SHARED_NAMES,
     .min_args = 1, .max_args = 1, .run = run_bench,

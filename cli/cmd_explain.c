@@ -127,7 +127,12 @@ const command command_explain = {
     .doc = "Shows the plan of a model without building it: every stored "
            "constant, whether it is a hole, a literal or kept, and why; how "
            "each hole binds; the blocks with their operations, keys and "
-           "predicted cache hits; the nodes that fall back and why.\v" EXIT_DOC,
+           "predicted cache hits, and for each node of a block its kernel, "
+           "what else there was, and predicted and measured times; the nodes "
+           "that fall back and why.\v"
+           "Times of ways are there after a compile with --set tune=on, times "
+           "of nodes after `hull bench --save-profile`, each with the same "
+           "options and cache. docs/cli.md shows the lines. " EXIT_DOC,
     .options = explain_options,
     .shared = SHARED_SET | SHARED_CACHE | SHARED_NAMES,
     .min_args = 1, .max_args = 1, .run = run_explain,

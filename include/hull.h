@@ -229,7 +229,8 @@ HULL_API hull_status hull_compile(hull_module **out, const char *path,
                                   const hull_options *options) HULL_MUST_CHECK;
 /* The plan as text or, with json != 0, as JSON: blocks, reason per fallback
  * node, constants and why each is a weight or a literal, keys, predicted
- * cache hits. hull_free() it. */
+ * cache hits, the kernel of each node with predicted, timed and measured
+ * times. Nothing is timed or stored. hull_free() it. */
 HULL_API hull_status hull_explain(char **out, const char *path,
                                   hull_weights *weights, hull_cache *cache,
                                   const hull_options *options, int json)

@@ -431,6 +431,49 @@ static void missing_times_are_made_once(void **state)
     }
 }
 
+/* The text of a site lowers to the node that the site is about, with the
+ * weight as narrow as it is, whichever way is taken. */
+static void narrow_sites_stay_narrow(void **state)
+{
+    static const hull_dtype dtypes[] = {HULL_F32, HULL_F16, HULL_BF16, HULL_I8,
+                                        HULL_U8};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT_OF(dtypes); i++) {
+        cpu_site s = product_site(CPU_ANY, 2, i % 2 == 0);
+        const char *text;
+        const node *n;
+        buf key;
+        bed b;
+        ir *m;
+
+        bed_open(&b);
+        s.dtype = dtypes[i / 2];
+        s.level = ((cpu_device *)(void *)b.d)->has.level;
+        buf_init(&key, 65536);
+        assert_int_equal(cpu_tune_key(&key, b.d, &s), HULL_OK);
+        buf_putc(&key, '\0');
+        text = strstr(key.p, "graph @site");
+        assert_non_null(text);
+        for (size_t k = 0; k < cpu_n_choices; k++) {
+            if (cpu_choices[k].ask != ASK_WEIGHT || !cpu_choices[k].fits(&s))
+                continue;
+            m = parsed(text);
+            assert_int_equal(cpu_lower_as(b.d, m->graphs[0], b.o,
+                                          &cpu_choices[k]), HULL_OK);
+            n = find(m->graphs[0], OP_gemm);
+            assert_non_null(n);
+            assert_int_equal(graph_type(m->graphs[0], n->in[1])->dtype,
+                             s.dtype);
+            assert_int_equal(attr_int(n, "tile") == 1,
+                             cpu_choices[k].value == 1);
+            ir_free(m);
+        }
+        buf_fini(&key);
+        bed_close(&b);
+    }
+}
+
 /* Another model with the same layer, whatever is around it and whatever its
  * weights are called, needs no timing. */
 static void another_model_reuses_times(void **state)
@@ -479,6 +522,7 @@ int main(void)
         cmocka_unit_test(sizes_without_a_hint),
         cmocka_unit_test(stored_times_decide),
         cmocka_unit_test(missing_times_are_made_once),
+        cmocka_unit_test(narrow_sites_stay_narrow),
         cmocka_unit_test(another_model_reuses_times),
         cmocka_unit_test(times_belong_to_a_machine),
     };

@@ -62,12 +62,16 @@ static void product_text(buf *b, const cpu_site *s)
 {
     int64_t first = s->as_stored ? s->columns : s->depth;
     bool narrow = s->dtype != HULL_F32;
+    bool scaled = narrow && !dtype_is_float(s->dtype);
 
     buf_printf(b, "graph @site(%%0: f32[%" PRId64 ",%" PRId64 "]) {\n"
                "  %%1 = weight \"w\" : %s[%" PRId64 ",%" PRId64 "]\n",
                s->rows, s->depth, hull_dtype_name(s->dtype), first,
                s->as_stored ? s->depth : s->columns);
-    if (narrow)
+    if (scaled)
+        buf_puts(b, "  %4 = weight \"s\" : f32[]\n"
+                    "  %2 = dequantize %1, %4\n");
+    else if (narrow)
         buf_puts(b, "  %2 = cast %1 {to=f32}\n");
     buf_printf(b, "  %%3 = matmul %%0, %%%d {trans_b=%s}\n  return %%3\n}\n",
                narrow ? 2 : 1, s->as_stored ? "true" : "false");
