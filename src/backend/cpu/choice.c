@@ -17,13 +17,14 @@ typedef struct rates {
     double near;      /* bytes per ns: values that the last node left in L2 */
     double moves;     /* floats of 4x4 tiles transformed per ns */
     double widens;    /* values of 16 bits widened into a panel per ns */
-    double line, apart; /* ns per vector of neighbours, of every other one */
+    double line;      /* ns per vector of neighbours */
+    double phases;    /* ns per element copied into the phases of a stride */
 } rates;
 
 static const rates level_rates[CPU_LEVELS] = {
     [CPU_ANY] = {1, 10, 10, 1, 1, 10, 10},
-    [CPU_AVX2] = {95, 26, 40, 4, 6, 0.8, 7},
-    [CPU_AVX512] = {110, 30, 40, 4, 8, 1.2, 14},
+    [CPU_AVX2] = {95, 26, 40, 4, 6, 0.8, 6},
+    [CPU_AVX512] = {110, 30, 40, 4, 8, 1.2, 6},
 };
 
 static const rates *rates_of(const cpu_site *s)
@@ -92,7 +93,7 @@ static double cost_direct(const cpu_site *s)
     double places = places_of(s), wide, few = 0;
     int64_t tile = cpu_tile(s->level);
 
-    if (columns == 1 && s->channels == s->groups)
+    if (s->groups > 1 && columns == 1 && s->channels == s->groups)
         return 2 * places * depth * (double)s->columns / r->flops *
                DEPTHWISE_SLOWER;
     wide = to_tiles(columns, tile) * (double)s->groups;
@@ -167,10 +168,15 @@ static double cost_planes(const cpu_site *s)
     int64_t lanes = cpu_tile(s->level) / 2, row = s->out[s->axes - 1];
     double vectors = places_of(s) / (double)row * to_tiles(row, lanes) /
                      (double)lanes * (double)s->channels * taps_of(s);
-    double load = s->w.stride[s->axes - 1] == 1 ? r->line : r->apart;
+    double copied = (double)s->batch * (double)s->channels;
 
-    return vectors * (to_tiles(s->columns, PLANES_COLUMNS) / PLANES_COLUMNS *
-                          load +
+    for (uint32_t i = 0; i < s->axes; i++)
+        copied *= (double)s->in[i];
+    if (s->w.stride[s->axes - 1] == 1)
+        copied = 0; /* line by line: next to nothing */
+    return copied * r->phases +
+           vectors * (to_tiles(s->columns, PLANES_COLUMNS) / PLANES_COLUMNS *
+                          r->line +
                       PLANES_NS * (double)s->columns);
 }
 
