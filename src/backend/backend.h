@@ -119,6 +119,9 @@ struct backend {
     hull_status (*buffer_wrap)(device_buffer **out, device *d, const void *host,
                                uint64_t size);
     void (*buffer_free)(device_buffer *b);
+    /* Where the host can read what lies at p, once stream_sync has returned;
+     * the pointer is NULL where it cannot. */
+    const void *(*buffer_view)(place p);
 
     hull_status (*stream_new)(stream **out, device *d);
     void (*stream_free)(stream *s);

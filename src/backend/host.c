@@ -108,6 +108,11 @@ static void *place_memory(place at)
     return at.buffer != NULL ? at.buffer->p + at.off : NULL;
 }
 
+const void *host_buffer_view(place p)
+{
+    return place_memory(p);
+}
+
 /* ---- streams ------------------------------------------------------------- */
 
 hull_status host_stream_new(stream **out, device *d)

@@ -14,6 +14,7 @@ hull_status host_buffer_new(device_buffer **out, device *d, uint64_t size);
 hull_status host_buffer_wrap(device_buffer **out, device *d, const void *host,
                              uint64_t size);
 void host_buffer_free(device_buffer *b);
+const void *host_buffer_view(place p);
 hull_status host_stream_new(stream **out, device *d);
 void host_stream_free(stream *s);
 void host_stream_random(stream *s, random_state *random);
@@ -38,6 +39,7 @@ hull_status host_run_boxes(stream *s, const program *p, const shape *shapes,
 #define HOST_BACKEND                                                       \
     .reads_host = true, .buffer_new = host_buffer_new,                     \
     .buffer_wrap = host_buffer_wrap, .buffer_free = host_buffer_free,      \
+    .buffer_view = host_buffer_view,                                       \
     .stream_new = host_stream_new, .stream_free = host_stream_free,        \
     .stream_random = host_stream_random,                                   \
     .stream_profile = host_stream_profile, .upload = host_upload,          \

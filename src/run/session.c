@@ -572,8 +572,6 @@ static void keep_layout(session *s, layout *l)
 
 static hull_status want_slabs(session *s, const layout *l)
 {
-    uint64_t most = 0;
-
     for (uint32_t d = 0; d < s->m->devices.n; d++) {
         device *dev = s->m->devices.d[d];
 
@@ -585,17 +583,6 @@ static hull_status want_slabs(session *s, const layout *l)
         TRY(dev->be->buffer_new(&s->slabs[d], dev, l->slab_bytes[d]));
         s->slab_bytes[d] = l->slab_bytes[d];
     }
-    for (uint32_t v = 1; v < s->m->plan->main->n_values; v++)
-        if (l->cells[v].size > most)
-            most = l->cells[v].size;
-    if (most <= s->staging_bytes)
-        return HULL_OK;
-    mem_free(s->staging);
-    s->staging_bytes = 0;
-    s->staging = mem_alloc_aligned(PLACE_ALIGN, most);
-    if (s->staging == NULL)
-        return fail_oom(most);
-    s->staging_bytes = most;
     return HULL_OK;
 }
 
@@ -616,6 +603,20 @@ static hull_status want_layout(layout **out, session *s,
 static place cell_place(const session *s, const layout *l, val v, uint32_t d)
 {
     return (place){s->slabs[d], l->cells[v].off[d], l->cells[v].size};
+}
+
+/* Most runs need none: it is made for the first value that does. */
+static hull_status want_staging(session *s, uint64_t size)
+{
+    if (size <= s->staging_bytes)
+        return HULL_OK;
+    mem_free(s->staging);
+    s->staging_bytes = 0;
+    s->staging = mem_alloc_aligned(PLACE_ALIGN, size);
+    if (s->staging == NULL)
+        return fail_oom(size);
+    s->staging_bytes = size;
+    return HULL_OK;
 }
 
 /* Strided input to dense staging memory. */
@@ -657,11 +658,12 @@ static hull_status upload_inputs(session *s, layout *l,
             if (c->off[d] == UINT64_MAX) /* read by no call of d, or boxed */
                 continue;
             if (inputs[i].strides != NULL && c->size > 0) {
+                TRY(want_staging(s, c->size));
                 densify(s->staging, &inputs[i]);
                 src = s->staging;
             }
             TRY(be->upload(s->streams[d], cell_place(s, l, v, d), src));
-            if (src == s->staging)
+            if (inputs[i].strides != NULL && c->size > 0)
                 TRY(be->stream_sync(s->streams[d]));
             c->valid[d] = true;
         }
@@ -680,6 +682,7 @@ static hull_status bring(session *s, layout *l, val v, uint32_t d)
 
         if (!c->valid[from])
             continue;
+        TRY(want_staging(s, c->size));
         TRY(src->download(s->streams[from], s->staging,
                           cell_place(s, l, v, from)));
         TRY(src->stream_sync(s->streams[from]));
@@ -761,45 +764,69 @@ static hull_status check_output(const session *s, const layout *l, uint32_t i,
     return HULL_OK;
 }
 
-/* The caller's memory, or memory that the session lends. */
-static hull_status output_memory(session *s, const layout *l, uint32_t i,
-                                 hull_tensor *out)
+/* Memory that the session lends for output i. */
+static hull_status lent_memory(session *s, uint64_t size, uint32_t i)
 {
-    const plan *p = s->m->plan;
-    val v = p->main->body->results[i];
-    const cell *c = &l->cells[v];
-    hull_dtype dt = graph_type(p->main, v)->dtype;
-
-    if (out->data != NULL)
+    if (s->outputs[i] != NULL && size <= s->output_bytes[i])
         return HULL_OK;
-    if (c->size > s->output_bytes[i] || s->outputs[i] == NULL) {
-        mem_free(s->outputs[i]);
-        s->output_bytes[i] = 0;
-        s->outputs[i] = mem_alloc_aligned(PLACE_ALIGN, c->size + 1);
-        if (s->outputs[i] == NULL)
-            return fail_oom(c->size);
-        s->output_bytes[i] = c->size;
-    }
-    s->output_shapes[i] = c->shape;
-    *out = (hull_tensor){.data = s->outputs[i],
-                         .shape = s->output_shapes[i].dims,
-                         .rank = (int32_t)c->shape.rank,
-                         .dtype = (int32_t)dt};
+    mem_free(s->outputs[i]);
+    s->output_bytes[i] = 0;
+    s->outputs[i] = mem_alloc_aligned(PLACE_ALIGN, size + 1);
+    if (s->outputs[i] == NULL)
+        return fail_oom(size);
+    s->output_bytes[i] = size;
     return HULL_OK;
+}
+
+/* A device that has v; its index, or the number of devices. */
+static uint32_t device_with(const session *s, const layout *l, val v)
+{
+    uint32_t d = 0;
+
+    while (d < s->m->devices.n && !l->cells[v].valid[d])
+        d++;
+    return d;
 }
 
 static hull_status download_value(session *s, const layout *l, val v,
                                   void *dst)
 {
-    for (uint32_t d = 0; d < s->m->devices.n; d++) {
-        const backend *be = s->m->devices.d[d]->be;
+    uint32_t d = device_with(s, l, v);
+    const backend *be;
 
-        if (!l->cells[v].valid[d])
-            continue;
-        TRY(be->download(s->streams[d], dst, cell_place(s, l, v, d)));
-        return be->stream_sync(s->streams[d]);
+    if (d == s->m->devices.n)
+        return fail(HULL_EINTERNAL, "value %u is on no device", v);
+    be = s->m->devices.d[d]->be;
+    TRY(be->download(s->streams[d], dst, cell_place(s, l, v, d)));
+    return be->stream_sync(s->streams[d]);
+}
+
+/* Output i without memory of the caller's: where it lies, if the host can read
+ * it there, else a copy. */
+static hull_status lend_output(session *s, const layout *l, uint32_t i,
+                               hull_tensor *out)
+{
+    const graph *g = s->m->plan->main;
+    val v = g->body->results[i];
+    const cell *c = &l->cells[v];
+    uint32_t d = device_with(s, l, v);
+    const backend *be = d < s->m->devices.n ? s->m->devices.d[d]->be : NULL;
+    union { const void *in; void *out; } lent;
+
+    if (be != NULL && be->buffer_view != NULL) {
+        TRY(be->stream_sync(s->streams[d]));
+        lent.in = be->buffer_view(cell_place(s, l, v, d));
+    } else {
+        TRY(lent_memory(s, c->size, i));
+        lent.out = s->outputs[i];
+        TRY(download_value(s, l, v, lent.out));
     }
-    return fail(HULL_EINTERNAL, "value %u is on no device", v);
+    s->output_shapes[i] = c->shape;
+    *out = (hull_tensor){.data = lent.out,
+                         .shape = s->output_shapes[i].dims,
+                         .rank = (int32_t)c->shape.rank,
+                         .dtype = (int32_t)graph_type(g, v)->dtype};
+    return HULL_OK;
 }
 
 /* Output i is a box: copied to the caller's memory, or lent. An input handed
@@ -834,8 +861,10 @@ static hull_status download_outputs(session *s, const layout *l,
             TRY(give_box(s, i, &outputs[i]));
             continue;
         }
-        TRY(output_memory(s, l, i, &outputs[i]));
-        TRY(download_value(s, l, g->body->results[i], outputs[i].data));
+        if (outputs[i].data == NULL)
+            TRY(lend_output(s, l, i, &outputs[i]));
+        else
+            TRY(download_value(s, l, g->body->results[i], outputs[i].data));
     }
     return HULL_OK;
 }

@@ -7,13 +7,14 @@
  */
 #include "unit.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
 
-enum { PLAIN = 0, HOSTILE = 1, MASKED = 2 };
+enum { PLAIN = 0, HOSTILE = 1, MASKED = 2, BAND = 4 };
 
 static pool *threads;
 
@@ -22,6 +23,16 @@ static double noise(uint64_t seed, uint64_t i)
     uint64_t key[2] = {seed, i};
 
     return (double)(hash64(key, sizeof key) >> 11) * 0x1p-53;
+}
+
+/* Does row i of a mask show key k: keys from 40 before it up to itself; of 70
+ * rows the last five see none. */
+static bool in_band(const tensor *t, int64_t i)
+{
+    int64_t keys = t->shape[t->rank - 1], rows = t->shape[t->rank - 2];
+    int64_t row = i / keys % rows, key = i % keys;
+
+    return key <= row && key > row - 40 && (rows != 70 || row < 65);
 }
 
 /* Numbers in [-1, 1); one in `rare` is not a common one. */
@@ -33,6 +44,14 @@ static void put_values(tensor *t, uint64_t seed, int how)
         double v = 2 * noise(seed, (uint64_t)i) - 1;
         double luck = noise(seed + 1000, (uint64_t)i);
 
+        if ((how & BAND) != 0 && seed == 3 && in_band(t, i) == 0) {
+            if (t->dtype == HULL_BOOL)
+                store_i64(HULL_BOOL, t->data, (uint64_t)i, 0);
+            else
+                store_f64(t->dtype, t->data, (uint64_t)i,
+                          luck < 0.5 ? -INFINITY : -FLT_MAX);
+            continue;
+        }
         if (t->dtype == HULL_BOOL) {
             store_i64(HULL_BOOL, t->data, (uint64_t)i, v > -0.3);
             continue;
@@ -224,6 +243,21 @@ static void test_attention_masks(void **state)
             attention(2, 3, 3, 40, 50, 16, 20, masks[i], rows[k], PLAIN);
             attention(2, 3, 3, 40, 50, 16, 20, masks[i], rows[k], MASKED);
         }
+    for (int k = 0; k < 3; k++) {
+        static const char *const rows[] = {
+            "rows=\"zero\"", "rows=\"softmax\"", "rows=\"safe\""};
+
+        attention(1, 2, 2, 100, 100, 16, 20, "f32[100,100]", rows[k], BAND);
+        attention(1, 2, 2, 100, 107, 16, 20, "bool[100,107]", rows[k], BAND);
+        attention(1, 2, 1, 70, 90, 16, 20, "f32[2,70,90]", rows[k], BAND);
+        attention(1, 2, 2, 400, 400, 8, 8, "f32[400,400]", rows[k], BAND);
+        attention(1, 2, 2, 100, 100, 16, 20, "f32[100,100]", rows[k],
+                  BAND | HOSTILE);
+        attention(1, 2, 2, 100, 107, 16, 20, "bool[100,107]", rows[k],
+                  BAND | HOSTILE);
+    }
+    attention(1, 2, 2, 100, 100, 16, 20, "bool[100,100]", "fill=-3e38", BAND);
+    attention(1, 2, 2, 100, 100, 16, 20, "bool[100,100]", "fill=1.0", BAND);
     attention(1, 2, 2, 2, 50, 16, 20, "bool[2,50]", "fill=2.0", PLAIN);
     attention(1, 2, 2, 33, 300, 16, 20, "bool[33,300]", "fill=2.0", PLAIN);
     /* some rows have no key */

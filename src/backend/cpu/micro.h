@@ -102,6 +102,14 @@ VEC_INLINE void micro_begin(int r, int cols, int64_t columns, const micro *m,
     }
 }
 
+/* What comes before or after the loop must not shape its use of registers. */
+VEC_INLINE void micro_settle(int n, vec *x)
+{
+    VEC_UNROLL
+    for (int i = 0; i < n; i++)
+        __asm__ volatile("" : "+v"(x[i]));
+}
+
 VEC_INLINE void micro_store(int r, int cols, int64_t columns, const micro *m,
                             const vec x[2 * MICRO_ROWS])
 {
@@ -141,6 +149,7 @@ VEC_INLINE void micro_run(int r, int cols, enum micro_kind kind,
         micro_begin(r, cols, cols * VEC_LANES, m, x);
     else
         micro_begin(r, cols, m->columns, m, x);
+    micro_settle(r * cols, x);
     for (int64_t t = 0; t < m->taps; t++, rows += MICRO_ROWS) {
         int64_t k = 0;
 
@@ -152,6 +161,7 @@ VEC_INLINE void micro_run(int r, int cols, enum micro_kind kind,
                 a += kind == MICRO_POINTERS ? 0 : r;
                 b += MICRO_COLS;
             }
+            micro_settle(r * cols, x);
         }
         for (; k < m->depth; k++) {
             micro_step(r, cols, kind, rows, k, a, b, x);
@@ -161,7 +171,9 @@ VEC_INLINE void micro_run(int r, int cols, enum micro_kind kind,
         if (kind != MICRO_POINTERS)
             break;
     }
-    done = m->e == NULL || epilogue_in_registers(r * cols, m->e, x);
+    micro_settle(r * cols, x);
+    done = m->e == NULL ||
+           (kind == MICRO_POINTERS && epilogue_in_registers(r * cols, m->e, x));
     if (whole)
         micro_store(r, cols, cols * VEC_LANES, m, x);
     else

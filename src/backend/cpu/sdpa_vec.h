@@ -6,7 +6,8 @@
  * so scores come out as [key][query], softmax runs down the columns without a
  * step across lanes, and the weights are the packed rows of the product with
  * the values, which lie in memory as a panel does. Nothing else is packed.
- * Keys come in blocks of at most SDPA_KEYS, with the maximum and the sum of
+ * Keys that the mask hides from all of a panel's queries at either end are left
+ * out. Keys come in blocks of at most SDPA_KEYS, with the maximum and the sum of
  * each query carried along. Up to SDPA_FEW queries, a decode step, go one by
  * one and read keys and values once.
  *
@@ -51,6 +52,8 @@ typedef struct sdpa_work {
     float *scores;   /* [SDPA_KEYS][MICRO_COLS] */
     float *sums;     /* [MICRO_COLS][e_room] */
     float top[MICRO_COLS], total[MICRO_COLS], shrink[MICRO_COLS];
+    const head *measured; /* whose largest key and value these are */
+    float key_top, value_top;
 } sdpa_work;
 
 static bool any_nan(vec x)
@@ -170,6 +173,97 @@ static void mask_later(int64_t r0, int64_t k0, int64_t k1, float *scores)
                 vec_store_some(s, none, n < VEC_LANES ? n : VEC_LANES);
         }
     }
+}
+
+/* ---- keys that a mask leaves out ------------------------------------------ */
+
+/* What a mask adds to leave a key out: -inf, or the least float. Beside a key
+ * whose score is larger than -SCORE_TOP its weight is exactly 0. */
+#define LEFT_OUT -1e35f
+#define SCORE_TOP 1e30f
+
+/* Largest magnitude; inf when there is an inf or a NaN. */
+static float largest(const float *x, int64_t n)
+{
+    vec top = vec_set(0.0f), zero = top, nan = top;
+
+    for (int64_t i = 0; i < n; i += VEC_LANES) {
+        vec v = vec_take(x + i, n - i < VEC_LANES ? n - i : VEC_LANES);
+
+        top = vec_max(top, vec_abs(v));
+        nan = vec_fma(v, zero, nan);
+    }
+    return any_nan(nan) ? INFINITY : vec_top(top);
+}
+
+static bool leaves_out(const sdpa *a, const head *h, int64_t row, int64_t j,
+                       int64_t n)
+{
+    for (; n > 0 && n < VEC_LANES; j++, n--) {
+        vec m = mask_load(a, h, row, j, 1);
+
+        if (a->mask->dtype == HULL_BOOL ? vec_sum(m) > 0.0f
+                                        : !(vec_sum(m) < LEFT_OUT))
+            return false;
+    }
+    return n < VEC_LANES ||
+           vec_all(vec_lt(mask_load(a, h, row, j, VEC_LANES),
+                          vec_set(a->mask->dtype == HULL_BOOL ? 0.5f
+                                                              : LEFT_OUT)));
+}
+
+/* The keys from the first to the last one that row sees, in whole vectors;
+ * false: it sees none. */
+static bool seen_keys(const sdpa *a, const head *h, int64_t row, int64_t keys,
+                      int64_t *first, int64_t *end)
+{
+    int64_t lo = 0, hi = keys, n;
+
+    for (; lo < keys; lo += VEC_LANES) {
+        n = keys - lo < VEC_LANES ? keys - lo : VEC_LANES;
+        if (!leaves_out(a, h, row, lo, n))
+            break;
+    }
+    while (hi > lo) {
+        n = (hi - 1) % VEC_LANES + 1;
+        if (!leaves_out(a, h, row, hi - n, n))
+            break;
+        hi -= n;
+    }
+    *first = lo < *first ? lo : *first;
+    *end = hi > *end ? hi : *end;
+    return lo < hi;
+}
+
+/* Keys [*first, end) are all that n queries from r0 on have to look at: what a
+ * mask leaves out has the weight 0 exactly, if no inf, NaN or overflow is
+ * about. */
+static int64_t key_window(const sdpa *a, const head *h, int64_t r0, int64_t n,
+                          sdpa_work *w, int64_t *first)
+{
+    int64_t keys = keys_of(a, r0 + n - 1), end = 0, from = keys;
+    double top;
+
+    *first = 0;
+    if (a->mask == NULL || a->mask_key != 1 || keys <= VEC_LANES ||
+        (a->mask->dtype == HULL_BOOL && !(a->fill < LEFT_OUT)))
+        return keys;
+    for (int64_t i = 0; i < (a->mask_row == 0 ? 1 : n); i++)
+        if (!seen_keys(a, h, r0 + i, keys_of(a, r0 + i), &from, &end))
+            return keys;
+    if (end - from == keys)
+        return keys;
+    if (w->measured != h) {
+        w->key_top = largest(h->k, a->s * a->d);
+        w->value_top = largest(h->v, a->s * a->e);
+        w->measured = h;
+    }
+    top = (double)largest(h->q + r0 * a->d, n * a->d) * (double)w->key_top *
+          (double)a->d * fabs(a->scale);
+    if (!(top < SCORE_TOP) || isinf(w->value_top))
+        return keys;
+    *first = from;
+    return end;
 }
 
 /* ---- blocks of queries --------------------------------------------------- */
@@ -298,12 +392,12 @@ VALUE_TILES(6)
 
 /* MICRO_COLS is a few times MICRO_ROWS and 4. */
 static void block_values(const sdpa *a, const head *h, int64_t n, int64_t k0,
-                         int64_t k1, sdpa_work *w)
+                         int64_t k1, bool more, sdpa_work *w)
 {
     const float *v = h->v + k0 * a->e;
 
     for (int64_t i = 0; i < n;) {
-        const float *shrink = k0 == 0 ? NULL : w->shrink + i;
+        const float *shrink = more ? w->shrink + i : NULL;
         float *sums = w->sums + i * a->e_room;
 
         if (n - i > 4) {
@@ -391,8 +485,8 @@ static void finish_row(const sdpa *a, const head *h, int64_t i,
 static void query_block(const sdpa *a, const head *h, int64_t r0, int64_t n,
                         sdpa_work *w, double *score)
 {
-    int64_t keys = keys_of(a, r0 + n - 1);
-    int64_t blocks = (keys + SDPA_KEYS - 1) / SDPA_KEYS;
+    int64_t first, keys = key_window(a, h, r0, n, w, &first);
+    int64_t blocks = (keys - first + SDPA_KEYS - 1) / SDPA_KEYS;
 
     rows_to_panel(h->q + r0 * a->d, a->d, n, a->d, (float)a->scale,
                   w->queries);
@@ -404,7 +498,8 @@ static void query_block(const sdpa *a, const head *h, int64_t r0, int64_t n,
         memset(w->sums, 0, (size_t)(MICRO_COLS * a->e_room) *
                                sizeof *w->sums);
     for (int64_t b = 0; b < blocks; b++) {
-        int64_t k0 = keys * b / blocks, k1 = keys * (b + 1) / blocks;
+        int64_t k0 = first + (keys - first) * b / blocks;
+        int64_t k1 = first + (keys - first) * (b + 1) / blocks;
 
         block_scores(a, h, k0, k1, w);
         if (a->mask != NULL && a->mask_row == 0)
@@ -414,7 +509,7 @@ static void query_block(const sdpa *a, const head *h, int64_t r0, int64_t n,
         if (a->causal && !a->one_place)
             mask_later(r0, k0, k1, w->scores);
         block_softmax(w, k1 - k0);
-        block_values(a, h, n, k0, k1, w);
+        block_values(a, h, n, k0, k1, b > 0, w);
     }
     for (int64_t i = 0; i < n; i++)
         finish_row(a, h, r0 + i, w->sums + i * a->e_room, w->total[i], score);
@@ -559,6 +654,7 @@ static hull_status sdpa_part(void *user, size_t part)
     sdpa_work w;
     double *score = (double *)(void *)memory;
 
+    w.measured = NULL;
     w.queries = memory + 2 * a->s;
     w.scores = w.queries + a->d * MICRO_COLS;
     w.sums = w.scores + SDPA_KEYS * MICRO_COLS;
