@@ -6,10 +6,10 @@
  * so scores come out as [key][query], softmax runs down the columns without a
  * step across lanes, and the weights are the packed rows of the product with
  * the values, which lie in memory as a panel does. Nothing else is packed.
- * Keys that the mask hides from all of a panel's queries at either end are left
- * out. Keys come in blocks of at most SDPA_KEYS, with the maximum and the sum of
- * each query carried along. Up to SDPA_FEW queries, a decode step, go one by
- * one and read keys and values once.
+ * Keys that a mask hides from all of a panel's queries, at either end, are left
+ * out. Keys come in blocks of at most SDPA_KEYS, with the maximum and the sum
+ * of each query carried along. Up to SDPA_FEW queries, a decode step, go one
+ * by one and read keys and values once.
  *
  * A weight of 0 times inf or NaN makes a result NaN that the sum of weights
  * does not explain: such rows are computed again as the specification says.
@@ -175,7 +175,7 @@ static void mask_later(int64_t r0, int64_t k0, int64_t k1, float *scores)
     }
 }
 
-/* ---- keys that a mask leaves out ------------------------------------------ */
+/* ---- keys that a mask leaves out ----------------------------------------- */
 
 /* What a mask adds to leave a key out: -inf, or the least float. Beside a key
  * whose score is larger than -SCORE_TOP its weight is exactly 0. */
