@@ -210,8 +210,7 @@ hull_status VEC_NAME(gemm_run)(eval_ctx *cx, int64_t rows, int64_t columns,
     g.by_rows = rows >= 8 * g.panels_n * threads || g.panels_n < 2 * threads;
     block = g.by_rows ? GEMM_ROWS * threads : GEMM_ROWS;
     block = block < rows ? block : rows;
-    room = block * (depth <= GEMM_DEEP ? depth : GEMM_PIECE) +
-           VEC_LANES; /* which rows_interleave may write */
+    room = block * (depth <= GEMM_DEEP ? depth : GEMM_PIECE);
     g.packed = arena_raw(cx->scratch, (size_t)room, sizeof *g.packed);
     if (g.packed == NULL)
         return fail_oom((size_t)room * sizeof *g.packed);

@@ -116,8 +116,8 @@ static inline void rows_to_panel(const float *x, int64_t ld, int64_t n,
     }
 }
 
-/* n rows of x, at most VEC_LANES, as [depth][n]. Up to VEC_LANES floats behind
- * the end are overwritten. */
+/* n rows of x, at most VEC_LANES, as [depth][n]. Nothing behind it is written:
+ * other threads write there. */
 static inline void rows_interleave(const float *x, int64_t ld, int64_t n,
                                    int64_t depth, float *out)
 {
@@ -135,7 +135,8 @@ static inline void rows_interleave(const float *x, int64_t ld, int64_t n,
         VEC_UNROLL
         for (int i = 0; i < VEC_LANES; i++)
             if (i < w)
-                vec_store(out + (k + i) * n, r[i]);
+                vec_put(out + (k + i) * n, r[i],
+                        (depth - k - i) * n < VEC_LANES ? n : VEC_LANES);
     }
 }
 
