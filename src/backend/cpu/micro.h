@@ -143,12 +143,15 @@ VEC_INLINE void micro_run(int r, int cols, enum micro_kind kind,
     const float *a = m->packed, *b = m->panel;
     const float *const *rows = m->rows;
     const char *ahead = m->ahead;
-    bool whole = m->columns == 0 || m->columns >= cols * VEC_LANES, done;
+    int64_t all = cols * VEC_LANES;
+    int64_t columns = m->columns == 0 || m->columns > all ? all : m->columns;
+    /* AVX-512's masks cost nothing, so code without them is saved. */
+    bool whole = VEC_LANES == 8 && columns == all, done;
 
     if (whole)
-        micro_begin(r, cols, cols * VEC_LANES, m, x);
+        micro_begin(r, cols, all, m, x);
     else
-        micro_begin(r, cols, m->columns, m, x);
+        micro_begin(r, cols, columns, m, x);
     micro_settle(r * cols, x);
     for (int64_t t = 0; t < m->taps; t++, rows += MICRO_ROWS) {
         int64_t k = 0;
@@ -175,12 +178,11 @@ VEC_INLINE void micro_run(int r, int cols, enum micro_kind kind,
     done = m->e == NULL ||
            (kind == MICRO_POINTERS && epilogue_in_registers(r * cols, m->e, x));
     if (whole)
-        micro_store(r, cols, cols * VEC_LANES, m, x);
+        micro_store(r, cols, all, m, x);
     else
-        micro_store(r, cols, m->columns, m, x);
+        micro_store(r, cols, columns, m, x);
     if (!done)
-        micro_activate(m->e, m->c, m->ldc, r,
-                       whole ? cols * VEC_LANES : m->columns);
+        micro_activate(m->e, m->c, m->ldc, r, columns);
 }
 
 typedef void micro_fn(const micro *m);

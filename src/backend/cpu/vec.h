@@ -12,6 +12,7 @@
 #define HULL_CPU_VEC_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define VEC_INLINE static inline __attribute__((always_inline))
@@ -237,14 +238,23 @@ VEC_INLINE float vec_top(vec a)
 #error "vec.h is for files compiled for AVX2 or AVX-512"
 #endif
 
-/* The same where most calls have all lanes: masks are slow on some CPUs. */
+/* The same where most calls have all lanes: AVX2's masks are slow on some
+ * CPUs. */
 VEC_INLINE vec vec_take(const float *p, int64_t n)
 {
-    return n == VEC_LANES ? vec_load(p) : vec_load_some(p, n);
+    bool whole = VEC_LANES == 16 ? __builtin_constant_p(n == VEC_LANES) &&
+                                       n == VEC_LANES
+                                 : n == VEC_LANES;
+
+    return whole ? vec_load(p) : vec_load_some(p, n);
 }
 VEC_INLINE void vec_put(float *p, vec x, int64_t n)
 {
-    if (n == VEC_LANES)
+    bool whole = VEC_LANES == 16 ? __builtin_constant_p(n == VEC_LANES) &&
+                                       n == VEC_LANES
+                                 : n == VEC_LANES;
+
+    if (whole)
         vec_store(p, x);
     else
         vec_store_some(p, x, n);
