@@ -588,17 +588,54 @@ def svg(rows):
     return "\n".join(out)
 
 
+def latency_table(rows):
+    """One line a model: Hull, the faster peer and the ratio to it, for each
+    number of threads."""
+    best = {}
+    for r in rows:
+        key = r["model"], r["threads"]
+        if key not in best or r["peer_value"] < best[key]["peer_value"]:
+            best[key] = r
+    threads = sorted({t for _, t in best})
+    out = ["| model | " + " | ".join(f"{t} thread{'s' * (t > 1)}: Hull | peer"
+                                     " | ratio" for t in threads) + " |",
+           "|---" * (1 + 3 * len(threads)) + "|"]
+    for model in dict.fromkeys(m for m, _ in best):
+        cells = []
+        for t in threads:
+            r = best.get((model, t))
+            cells.append("| | |" if r is None else
+                         f"{r['hull']:.3g} | {r['peer_value']:.3g} "
+                         f"({r['peer']}) | {r['ratio']:.2f}")
+        out.append(f"| {model} | " + " | ".join(cells) + " |")
+    means = [geomean([r["ratio"] for (_, t), r in best.items()
+                      if t == n]) for n in threads]
+    out.append("| geometric mean | "
+               + " | ".join(f" | | {m:.2f}" for m in means) + " |")
+    return out
+
+
 def markdown(o):
     """The tables of docs/performance.md."""
     out = [f"{o.machine['cpu']}, {o.machine['cpus']} CPUs, {o.isa}; "
            f"{', '.join(o.machine['versions'])}; medians of {o.rounds} "
-           "rounds.", "",
-           "| bench | model | threads | Hull | peer | its value | unit | "
-           "ratio |", "|---|---|---|---|---|---|---|---|"]
-    for r in o.rows:
+           "rounds.", ""]
+    for group in dict.fromkeys(r["group"] for r in o.rows):
+        rows = [r for r in o.rows
+                if r["bench"] == "latency" and r["group"] == group]
+        if rows:
+            out += [f"Latency of the {group} models, milliseconds, batch 1; "
+                    "the peer is the faster one:", "",
+                    *latency_table(rows), ""]
+    rest = sorted((r for r in o.rows if r["bench"] != "latency"),
+                  key=lambda r: r["bench"])
+    if rest:
+        out += ["| what | model | threads | Hull | peer | ratio |",
+                "|---" * 6 + "|"]
+    for r in rest:
         out.append(f"| {r['bench']} | {r['model']} | {r['threads']} | "
-                   f"{r['hull']:.4g} | {r['peer']} | {r['peer_value']:.4g} "
-                   f"| {r['unit']} | {number(r['ratio'])} |")
+                   f"{r['hull']:.4g} {r['unit']} | {r['peer_value']:.4g} "
+                   f"({r['peer']}) | {number(r['ratio'])} |")
     return "\n".join(out) + "\n"
 
 
