@@ -28,11 +28,6 @@ static val shaped(aten_call *c, val x, val like)
                                 call_rank(c, like));
 }
 
-static bool is_half(hull_dtype dt)
-{
-    return dt == HULL_F16 || dt == HULL_BF16;
-}
-
 /* ---- reads --------------------------------------------------------------- */
 
 void aten_index_select(aten_call *c)
@@ -139,7 +134,7 @@ static val write(aten_call *c, const writing *w)
     bool sums = mean || strcmp(w->reduce, "add") == 0 ||
                 strcmp(w->reduce, "mul") == 0;
     hull_dtype dt = call_dtype(c, w->x);
-    hull_dtype in = is_half(dt) && sums ? HULL_F32 : dt;
+    hull_dtype in = dtype_is_half(dt) && sums ? HULL_F32 : dt;
     val x = op_cast(c->g, w->x, in);
     val src = op_cast(c->g, op_cast(c->g, w->src, dt), in);
 

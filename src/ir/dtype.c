@@ -83,6 +83,16 @@ bool dtype_is_unsigned(hull_dtype dt)
     return row_of(dt)->kind == KIND_U;
 }
 
+bool dtype_is_half(hull_dtype dt)
+{
+    return dt == HULL_F16 || dt == HULL_BF16;
+}
+
+bool dtype_is_byte(hull_dtype dt)
+{
+    return dt == HULL_U8 || dt == HULL_I8;
+}
+
 bool dtype_is_complex(hull_dtype dt)
 {
     return row_of(dt)->kind == KIND_C;

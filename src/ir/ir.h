@@ -33,6 +33,8 @@ typedef uint32_t val;
 bool dtype_is_float(hull_dtype dt);
 bool dtype_is_int(hull_dtype dt);      /* signed or unsigned, not bool */
 bool dtype_is_unsigned(hull_dtype dt);
+bool dtype_is_half(hull_dtype dt);     /* f16 or bf16 */
+bool dtype_is_byte(hull_dtype dt);     /* u8 or i8 */
 bool dtype_is_complex(hull_dtype dt);
 hull_dtype dtype_from_name(str name);  /* HULL_NONE when unknown */
 /* Every value of `from` is exactly a value of `to`. */

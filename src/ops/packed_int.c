@@ -26,11 +26,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static bool is_byte(hull_dtype dt)
-{
-    return dt == HULL_U8 || dt == HULL_I8;
-}
-
 /* ---- shape rules --------------------------------------------------------- */
 
 /* Operand i, when it is there: of dtype dt, with one value or n of them. */
@@ -72,14 +67,14 @@ static hull_status want_epilogue(graph *g, node *n, const dim *dims,
     if (packed_act_of(n) == PACKED_ACTS)
         return fail(HULL_EINVAL, "%s: act '%.*s' is not known",
                     node_what(n, what), STR_ARG(attr_str(n, "act")));
-    if (node_has(n, INT_SCALE) ? to != HULL_F32 && !is_byte(to)
+    if (node_has(n, INT_SCALE) ? to != HULL_F32 && !dtype_is_byte(to)
                                : to != HULL_I32)
         return fail(HULL_EINVAL, "%s: a result of %s, wanted f32, u8 or i8 "
                     "with a scale and i32 without", node_what(n, what),
                     hull_dtype_name(to));
-    if ((mid != HULL_NONE && !is_byte(mid)) ||
+    if ((mid != HULL_NONE && !dtype_is_byte(mid)) ||
         node_has(n, INT_MID_SCALE) != (mid != HULL_NONE) ||
-        node_has(n, INT_OUT_SCALE) != is_byte(to))
+        node_has(n, INT_OUT_SCALE) != dtype_is_byte(to))
         return fail(HULL_EINVAL, "%s: scales and dtypes of the quantised "
                     "values do not fit", node_what(n, what));
     TRY(want_vector(g, n, INT_SCALE, HULL_F32, columns));
@@ -195,7 +190,7 @@ hull_status packed_int_infer(graph *g, node *n)
 
     TRY(infer_tensor(&x, g, n, 0));
     TRY(infer_tensor(&w, g, n, 1));
-    if (!is_byte(x->dtype) || !is_byte(w->dtype))
+    if (!dtype_is_byte(x->dtype) || !dtype_is_byte(w->dtype))
         return fail(HULL_ESHAPE, "%s: operands are %s and %s, wanted u8 or i8",
                     node_what(n, what), hull_dtype_name(x->dtype),
                     hull_dtype_name(w->dtype));

@@ -136,6 +136,14 @@ uint32_t node_axis(const graph *g, const node *n)
     return (uint32_t)(axis < 0 ? axis + graph_type(g, n->in[0])->rank : axis);
 }
 
+bool has_plain_sizes(const type *t)
+{
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (t->dims[i] < 1 || t->dims[i] > INT32_MAX)
+            return false;
+    return true;
+}
+
 uint32_t perm_at(const node *transpose, uint32_t i)
 {
     const attr *perm = node_attr(transpose, "perm");

@@ -251,11 +251,6 @@ static void fuse_act(fuser *f, const node *n, const node *p, const char *act,
     change_end(f, &ch, n);
 }
 
-static bool is_byte(hull_dtype dt)
-{
-    return dt == HULL_U8 || dt == HULL_I8;
-}
-
 static bool is_whole(const fuser *f, const node *q)
 {
     return graph_type(f->g, q->in[1])->dtype == HULL_F32 &&
@@ -276,7 +271,7 @@ static void fuse_quantize(fuser *f, const node *n, const node *p)
     change ch;
 
     if (p == NULL || is_sum(p) || operand(p, INT_OUT_SCALE) != 0 ||
-        !is_byte(to) || !is_whole(f, n) || !change_begin(f, &ch, p))
+        !dtype_is_byte(to) || !is_whole(f, n) || !change_begin(f, &ch, p))
         return;
     ch.in[INT_OUT_SCALE] = as_number(f, n->in[1]);
     ch.in[INT_OUT_ZERO] = as_number(f, operand(n, 2));

@@ -36,11 +36,6 @@ typedef struct operand {
     int64_t axis;        /* of zero and scale, -1: one value */
 } operand;
 
-static bool is_byte(hull_dtype dt)
-{
-    return dt == HULL_U8 || dt == HULL_I8;
-}
-
 static hull_dtype dtype_of(const lowering *l, val v)
 {
     return graph_type(l->g, v)->dtype;
@@ -149,7 +144,7 @@ static bool read_dequantize(lowering *l, val v, operand *out)
         chain[n_chain++] = d;
         d = graph_def(l->g, d->in[0]);
     }
-    if (d == NULL || d->op != OP_dequantize || !is_byte(dtype_of(l, d->in[0])))
+    if (d == NULL || d->op != OP_dequantize || !dtype_is_byte(dtype_of(l, d->in[0])))
         return false;
     if (dtype_of(l, d->in[1]) != HULL_F32)
         return false;
@@ -173,7 +168,7 @@ static val byte_source(const lowering *l, val v)
 
     while (d != NULL && d->op == OP_reshape)
         d = graph_def(l->g, d->in[0]);
-    if (d == NULL || d->op != OP_cast || !is_byte(dtype_of(l, d->in[0])))
+    if (d == NULL || d->op != OP_cast || !dtype_is_byte(dtype_of(l, d->in[0])))
         return 0;
     return graph_resolve(l->g, d->in[0]);
 }
@@ -187,7 +182,7 @@ static bool read_difference(lowering *l, val v, int64_t axis, operand *out)
     uint32_t lead;
 
     *out = (operand){.axis = -1};
-    if (d != NULL && d->op == OP_cast && is_byte(dtype_of(l, d->in[0]))) {
+    if (d != NULL && d->op == OP_cast && dtype_is_byte(dtype_of(l, d->in[0]))) {
         out->q = graph_resolve(l->g, d->in[0]);
         return true;
     }
@@ -223,14 +218,6 @@ static val as_columns(lowering *l, val v, dim columns)
     if (!dim_eq(l->g->m, dim_product(l->g->m, t->dims, t->rank), columns))
         return 0;
     return op_reshape(l->g, v, &columns, 1);
-}
-
-static bool has_plain_sizes(const type *t)
-{
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (t->dims[i] < 1 || t->dims[i] > INT32_MAX)
-            return false;
-    return true;
 }
 
 /* ---- packing ------------------------------------------------------------- */

@@ -50,6 +50,8 @@ hull_status graph_facts_get(graph_facts *out, graph *g) MUST_CHECK;
 /* Depends on a parameter, comes out of an impure node, or has a type that is
  * not static. A value that is not can move to prepare. */
 bool value_is_runtime(const graph_facts *f, val v);
+/* Every dim is a number from 1 to INT32_MAX. */
+bool has_plain_sizes(const type *t);
 bool value_has_one_use(const graph_facts *f, val v);
 /* An attribute holds a symbolic dim: the value depends on input shapes. */
 bool node_has_symbols(const graph *g, const node *n);

@@ -30,19 +30,6 @@ static val pack(lowering *l, val w, int64_t axis, int64_t groups)
     return node_add(l->g, p);
 }
 
-static bool is_narrow(hull_dtype dt)
-{
-    return dt == HULL_F16 || dt == HULL_BF16;
-}
-
-static bool has_plain_sizes(const type *t)
-{
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (t->dims[i] < 1 || t->dims[i] > INT32_MAX)
-            return false;
-    return true;
-}
-
 bool lower_is_weight(const lowering *l, val w)
 {
     const type *t = graph_type(l->g, w);
@@ -93,7 +80,7 @@ static val narrow_source(const lowering *l, val w, bool *trans)
         graph_type(l->g, w)->dtype != HULL_F32)
         return w;
     v = graph_resolve(l->g, cast->in[0]);
-    if (!is_narrow(graph_type(l->g, v)->dtype))
+    if (!dtype_is_half(graph_type(l->g, v)->dtype))
         return w;
     turn = graph_def(l->g, v);
     if (turn != NULL && turn->op == OP_transpose &&
@@ -152,11 +139,6 @@ static val as_vector(lowering *l, val v, int64_t columns)
     return t->rank == 0 || t->rank == 1 ? v : op_reshape(l->g, v, &size, 1);
 }
 
-static bool is_byte(hull_dtype dt)
-{
-    return dt == HULL_U8 || dt == HULL_I8;
-}
-
 /* x times dequantize(q): the weight stays bytes, which kernels widen, and what
  * its columns have in common is multiplied into the sums:
  *
@@ -177,7 +159,7 @@ static bool lower_bytes(lowering *l, node *n)
     w = graph_type(l->g, q->in[0]);
     s = graph_type(l->g, q->in[1]);
     zero = q->n_in > 2 ? graph_resolve(l->g, q->in[2]) : 0;
-    if (!is_byte(w->dtype) || w->rank != 2 || !has_plain_sizes(w) ||
+    if (!dtype_is_byte(w->dtype) || w->rank != 2 || !has_plain_sizes(w) ||
         s->dtype != HULL_F32 ||
         ((s->rank > 0 || (zero != 0 && graph_type(l->g, zero)->rank > 0)) &&
          node_axis(l->g, q) != (trans ? 0u : 1u)))
@@ -215,7 +197,7 @@ static void lower_matmul(lowering *l, node *n)
     if (attr_bool(n, "trans_a") || w->rank != 2 || x->rank < 1 ||
         x->dtype != HULL_F32 || !value_is_runtime(&l->f, n->in[0]) ||
         !(lower_is_weight(l, weight) ||
-          (is_narrow(w->dtype) && !value_is_runtime(&l->f, weight) &&
+          (dtype_is_half(w->dtype) && !value_is_runtime(&l->f, weight) &&
            has_plain_sizes(w))))
         return;
     plain = stays_plain(l, x, w, trans);

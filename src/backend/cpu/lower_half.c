@@ -12,19 +12,14 @@
 #define OUT_MAX 4
 #define IN_MAX 16
 
-static bool is_half(hull_dtype dt)
-{
-    return dt == HULL_F16 || dt == HULL_BF16;
-}
-
 /* Does the node read or make a tensor of 16 bits? */
 static bool has_half(const graph *g, const node *n)
 {
     for (uint32_t i = 0; i < n->n_in; i++)
-        if (n->in[i] != 0 && is_half(graph_type(g, n->in[i])->dtype))
+        if (n->in[i] != 0 && dtype_is_half(graph_type(g, n->in[i])->dtype))
             return true;
     for (uint32_t i = 0; i < n->n_out; i++)
-        if (is_half(graph_type(g, n->out[i])->dtype))
+        if (dtype_is_half(graph_type(g, n->out[i])->dtype))
             return true;
     return false;
 }
@@ -52,7 +47,7 @@ static void widen(const device *d, graph *g, const node *n)
     c->label = n->label;
     for (uint32_t i = 0; i < n->n_in; i++)
         node_input(g, c, n->in[i] != 0 &&
-                                 is_half(graph_type(g, n->in[i])->dtype)
+                                 dtype_is_half(graph_type(g, n->in[i])->dtype)
                              ? op_cast(g, n->in[i], HULL_F32)
                              : n->in[i]);
     for (uint32_t i = 0; i < op_get(n->op)->n_attrs; i++)
@@ -64,7 +59,7 @@ static void widen(const device *d, graph *g, const node *n)
     for (uint32_t i = 0; i < n->n_out; i++) {
         hull_dtype dt = graph_type(g, n->out[i])->dtype;
 
-        y[i] = is_half(dt) ? op_cast(g, c->out[i], dt) : c->out[i];
+        y[i] = dtype_is_half(dt) ? op_cast(g, c->out[i], dt) : c->out[i];
     }
     for (uint32_t i = 0; i < n->n_out; i++)
         if (y[i] != 0)

@@ -206,9 +206,7 @@ bool takes_raw_16(const graph *g, const node *n)
 
 static bool is_byte(const graph *g, val v)
 {
-    hull_dtype dt = graph_type(g, v)->dtype;
-
-    return dt == HULL_U8 || dt == HULL_I8;
+    return dtype_is_byte(graph_type(g, v)->dtype);
 }
 
 static bool is_f32(const graph *g, val v)
