@@ -78,10 +78,7 @@ static hull_status lower(graph *g, device *d, const options *o,
     TRY(run_pass("cse", g));
     TRY(note(d->be->lower(d, g, o, option_on(o, OPT_tune) ? notes : NULL),
              "lowering for %s", d->be->name));
-    g->insert_before = NULL;
-    g->insert_in = NULL;
-    graph_settle(g);
-    graph_remove_dead(g);
+    graph_rewrite_end(g);
     TRY(ir_status(g->m));
     return note(graph_verify(g), "after lowering for %s", d->be->name);
 }

@@ -567,6 +567,22 @@ void graph_remove_dead(graph *g)
     mem_free(needed);
 }
 
+void graph_rewrite_at(graph *g, node *n)
+{
+    g->insert_before = n;
+    g->insert_in = n->parent;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        n->in[i] = graph_resolve(g, n->in[i]);
+}
+
+void graph_rewrite_end(graph *g)
+{
+    g->insert_before = NULL;
+    g->insert_in = NULL;
+    graph_settle(g);
+    graph_remove_dead(g);
+}
+
 /* ---- literals ------------------------------------------------------------ */
 
 bool literal_finish(literal *l)

@@ -475,6 +475,10 @@ node *graph_first(const graph *g);
 node *graph_next(const graph *g, const node *n);
 /* Removes nodes whose results nobody needs; pure or not read. */
 void graph_remove_dead(graph *g);
+/* Around a rewrite that walks the nodes: new ones go in front of n, whose
+ * operands are looked up; at the end what nobody uses goes. */
+void graph_rewrite_at(graph *g, node *n);
+void graph_rewrite_end(graph *g);
 uint32_t graph_n_nodes(const graph *g);
 
 /* Computes numel, n_bytes and, when large, the digest. false: overflow. */

@@ -412,10 +412,7 @@ hull_status pass_fuse_attention(graph *g)
         next = graph_next(g, n);
         if (n->op != OP_matmul)
             continue;
-        g->insert_before = n;
-        g->insert_in = n->parent;
-        for (uint32_t i = 0; i < n->n_in; i++)
-            n->in[i] = graph_resolve(g, n->in[i]);
+        graph_rewrite_at(g, n);
         why = find_attention(&f, n);
         if (why == NULL)
             replace(&f, n);

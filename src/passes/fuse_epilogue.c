@@ -194,16 +194,10 @@ hull_status fuse_epilogue(graph *g)
     for (node *n = graph_first(g); n != NULL; n = next) {
         next = graph_next(g, n);
         f.in = n->parent;
-        g->insert_before = n;
-        g->insert_in = n->parent;
-        for (uint32_t i = 0; i < n->n_in; i++)
-            n->in[i] = graph_resolve(g, n->in[i]);
+        graph_rewrite_at(g, n);
         fuse(&f, n);
         TRY(ir_status(g->m));
     }
-    g->insert_before = NULL;
-    g->insert_in = NULL;
-    graph_settle(g);
-    graph_remove_dead(g);
+    graph_rewrite_end(g);
     return ir_status(g->m);
 }

@@ -71,9 +71,6 @@ hull_status pass_hoist(graph *g)
             leave(&h, n);
         TRY(ir_status(g->m));
     }
-    g->insert_before = NULL;
-    g->insert_in = NULL;
-    graph_settle(g);
-    graph_remove_dead(g);
+    graph_rewrite_end(g);
     return ir_status(g->m);
 }

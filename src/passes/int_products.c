@@ -144,7 +144,8 @@ static bool read_dequantize(lowering *l, val v, operand *out)
         chain[n_chain++] = d;
         d = graph_def(l->g, d->in[0]);
     }
-    if (d == NULL || d->op != OP_dequantize || !dtype_is_byte(dtype_of(l, d->in[0])))
+    if (d == NULL || d->op != OP_dequantize ||
+        !dtype_is_byte(dtype_of(l, d->in[0])))
         return false;
     if (dtype_of(l, d->in[1]) != HULL_F32)
         return false;

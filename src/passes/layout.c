@@ -405,17 +405,11 @@ hull_status layout_sink(graph *g)
     for (node *n = graph_first(g); n != NULL; n = next) {
         next = graph_next(g, n);
         s.in = n->parent;
-        g->insert_before = n;
-        g->insert_in = n->parent;
-        for (uint32_t i = 0; i < n->n_in; i++)
-            n->in[i] = graph_resolve(g, n->in[i]);
+        graph_rewrite_at(g, n);
         if (n->n_out > 0)
             (void)sink(&s, n); /* either way, go on */
         TRY(ir_status(g->m));
     }
-    g->insert_before = NULL;
-    g->insert_in = NULL;
-    graph_settle(g);
-    graph_remove_dead(g);
+    graph_rewrite_end(g);
     return ir_status(g->m);
 }

@@ -74,10 +74,7 @@ hull_status pass_run(const pass_row *row, graph *g)
 {
     TRY(dump(g, "before", row->name));
     TRY(note(row->run(g), "pass %s", row->name));
-    g->insert_before = NULL;
-    g->insert_in = NULL;
-    graph_settle(g);
-    graph_remove_dead(g);
+    graph_rewrite_end(g);
     TRY(note(ir_status(g->m), "pass %s", row->name));
     TRY(note(graph_verify(g), "after pass %s", row->name));
     return dump(g, "after", row->name);

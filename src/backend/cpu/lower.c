@@ -429,10 +429,7 @@ static hull_status lower_all(lowering *l)
 
     for (node *n = graph_first(g); n != NULL; n = next) {
         next = graph_next(g, n);
-        g->insert_before = n;
-        g->insert_in = n->parent;
-        for (uint32_t i = 0; i < n->n_in; i++)
-            n->in[i] = graph_resolve(g, n->in[i]);
+        graph_rewrite_at(g, n);
         if (n->op == OP_matmul)
             lower_matmul(l, n);
         else if (n->op == OP_lstm || n->op == OP_gru || n->op == OP_rnn)
@@ -445,10 +442,7 @@ static hull_status lower_all(lowering *l)
             lower_global_pool(l, n);
         TRY(ir_status(g->m));
     }
-    g->insert_before = NULL;
-    g->insert_in = NULL;
-    graph_settle(g);
-    graph_remove_dead(g);
+    graph_rewrite_end(g);
     TRY(layout_sink(g));
     TRY(int_epilogues(g));
     TRY(fuse_epilogue(g));

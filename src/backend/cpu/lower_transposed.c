@@ -199,17 +199,11 @@ hull_status lower_transposed(graph *g)
         next = graph_next(g, n);
         if (n->op != OP_conv_transpose)
             continue;
-        g->insert_before = n;
-        g->insert_in = n->parent;
-        for (uint32_t i = 0; i < n->n_in; i++)
-            n->in[i] = graph_resolve(g, n->in[i]);
+        graph_rewrite_at(g, n);
         if (unfolding_open(&u, g, &f, n))
             unfold(&u);
         TRY(ir_status(g->m));
     }
-    g->insert_before = NULL;
-    g->insert_in = NULL;
-    graph_settle(g);
-    graph_remove_dead(g);
+    graph_rewrite_end(g);
     return ir_status(g->m);
 }
