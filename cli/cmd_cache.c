@@ -41,8 +41,7 @@ static hull_status show_item(void *user, const cache_item *item)
                item->kind == CACHE_NOTES ? " notes" : "");
     return answer_item(json_object_get(c->result, "entries"),
                        json_pack("{s:s, s:s, s:I, s:s, s:o}", "key", hex,
-                                 "kind", item->kind == CACHE_NOTES ? "notes"
-                                                                   : "engine",
+                                 "kind", cache_kind_name(item->kind),
                                  "bytes", (json_int_t)item->size, "used", when,
                                  "path",
                                  json_str(str_of(item->path))));

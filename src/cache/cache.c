@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * cache.c - the verbs of the engine cache on disk: get, put, verify, list,
- * clear. What the system refuses is logged and counted; no caller of get or
- * put can fail because of it. The public hull_cache_* stand at the end.
+ * cache.c - the verbs of the engine cache: open, get, put, reject. What the
+ * system refuses is logged and counted; no caller of get or put can fail
+ * because of it. The public hull_cache_* stand at the end.
  */
 #include "cache/disk.h"
 
@@ -95,50 +95,52 @@ void cache_entry_close(cache_entry *e)
         return;
     container_free(e->c);
     file_close(&e->f);
-    *e = (cache_entry){.f = {.fd = -1}};
+    buf_fini(&e->memory);
+    *e = CACHE_ENTRY_NONE;
 }
 
 typedef enum found {
     FOUND, ABSENT, DAMAGED, COLLIDES, REFUSED
 } found;
 
-hull_status disk_open_entry(cache_entry *out, bytes *out_key, cache_kind kind,
-                            const char *path)
-{
-    container_kind want = kind == CACHE_NOTES ? CONTAINER_NOTES
-                                              : CONTAINER_ENGINE;
-
-    TRY(file_map(&out->f, path));
-    file_count_read(out->f.size);
-    TRY(container_open(&out->c, (bytes){out->f.p, (size_t)out->f.size},
-                       UINT64_MAX));
-    if (container_kind_of(out->c) != want)
-        return fail(HULL_EFORMAT, "entry is no %s",
-                    kind == CACHE_NOTES ? "notes" : "engine");
-    if (kind == CACHE_NOTES && !container_has(out->c, "notes"))
-        return fail(HULL_EFORMAT, "entry has no section 'notes'");
-    if (container_has(out->c, "slots") || container_has(out->c, "sources"))
-        return fail(HULL_EFORMAT, "entry holds weights");
-    return container_get(out->c, "key", KEY_PREIMAGE_MAX, out_key);
-}
-
 static bool is_damage(hull_status st)
 {
     return st == HULL_EFORMAT || st == HULL_EVERSION;
 }
 
-static found look_up(cache_entry *out, const char *path, const cache_key *k)
+static found found_of(hull_status st)
 {
-    bytes key;
-    hull_status st = disk_open_entry(out, &key, CACHE_ENGINE, path);
+    return st == HULL_OK         ? FOUND
+           : st == HULL_ENOTFOUND ? ABSENT
+           : is_damage(st)       ? DAMAGED
+                                 : REFUSED;
+}
 
-    if (st != HULL_OK)
-        return st == HULL_ENOTFOUND ? ABSENT
-               : is_damage(st)      ? DAMAGED
-                                    : REFUSED;
-    return key.n == k->preimage.n && memcmp(key.p, k->preimage.p, key.n) == 0
-               ? FOUND
-               : COLLIDES;
+hull_status entry_open(cache_entry *out, cache_kind kind, bytes content,
+                       bytes *out_key)
+{
+    TRY(container_open(&out->c, content, UINT64_MAX));
+    return entry_check(out->c, kind, out_key);
+}
+
+static bool same_text(bytes key, const cache_key *k)
+{
+    return key.n == k->preimage.n && memcmp(key.p, k->preimage.p, key.n) == 0;
+}
+
+/* Reads the folder. */
+static found look_up(cache_entry *out, const cache *c, cache_kind kind,
+                     const cache_key *k)
+{
+    bytes key = {0};
+    hull_status st = disk_get(&out->f, c, kind, &k->d);
+
+    if (st == HULL_OK)
+        st = entry_open(out, kind, (bytes){out->f.p, (size_t)out->f.size},
+                        &key);
+    if (st == HULL_OK && !same_text(key, k))
+        return COLLIDES;
+    return found_of(st);
 }
 
 static void count_refusal(cache *c)
@@ -156,255 +158,111 @@ static void set_aside(cache *c, const char *path, const file_id *id)
         count_refusal(c);
 }
 
-void disk_note_failure(cache *c, const char *path, const file_id *id,
-                       hull_status st)
+void disk_note_failure(cache *c, const file *f, hull_status st)
 {
-    if (is_damage(st))
-        set_aside(c, path, id);
+    if (is_damage(st) && f->path != NULL)
+        set_aside(c, f->path, &f->id);
     else
         count_refusal(c);
 }
 
-static void count_lookup(cache *c, found f, const char *path,
-                         const cache_entry *e)
+/* What a look-up in the folder means besides its outcome. */
+static void note_found(cache *c, found f, const cache_entry *e)
 {
     switch (f) {
     case FOUND:
-        counters_add(c, STAT_hits, 1);
-        /* Its time is the order of eviction; without it the entry is only
-         * taken for older than it is. */
-        if (futimens(e->f.fd, NULL) != 0)
-            log_debug("cache", "cannot touch '%s'", path);
-        return;
+        disk_touch(c, &e->f);
+        break;
     case ABSENT:
         break;
     case DAMAGED:
-        set_aside(c, path, &e->f.id);
+        disk_note_failure(c, &e->f, HULL_EFORMAT);
         break;
     case COLLIDES:
-        log_warn("cache", "entry '%s' is of another key", path);
+        log_warn("cache", "entry '%s' is of another key", e->f.path);
         counters_add(c, STAT_collisions, 1);
         break;
     case REFUSED:
         count_refusal(c);
         break;
     }
-    counters_add(c, STAT_misses, 1);
 }
 
-void cache_get(cache_entry *out, bool *out_hit, cache *c, const cache_key *k)
+/* Notes decide nothing, so they are neither hits nor misses. */
+static void count_outcome(cache *c, cache_kind kind, bool hit)
 {
-    char *path = disk_path(c, &k->d, CACHE_ENGINE);
-    found f = REFUSED;
+    if (kind == CACHE_ENGINE)
+        counters_add(c, hit ? STAT_hits : STAT_misses, 1);
+}
 
-    *out = (cache_entry){.f = {.fd = -1}};
-    if (path != NULL)
-        f = look_up(out, path, k);
-    else
-        ignore(fail_oom(DIGEST_HEX_SIZE)); /* count_lookup logs it */
-    count_lookup(c, f, path, out);
+void cache_get(cache_entry *out, bool *out_hit, cache *c, cache_kind kind,
+               const cache_key *k)
+{
+    found f;
+
+    *out = CACHE_ENTRY_NONE;
+    f = look_up(out, c, kind, k);
+    note_found(c, f, out);
     *out_hit = f == FOUND;
+    count_outcome(c, kind, *out_hit);
     if (!*out_hit)
         cache_entry_close(out);
     counters_flush(c);
-    mem_free(path);
 }
 
-void cache_reject(cache *c, cache_entry *e)
+void cache_reject(cache *c, cache_entry *e, cache_kind kind,
+                  const cache_key *k)
 {
-    set_aside(c, e->f.path, &e->f.id);
-    counters_add(c, STAT_misses, 1);
+    (void)k;
+    disk_note_failure(c, &e->f, HULL_EFORMAT);
+    count_outcome(c, kind, false);
     counters_flush(c);
     cache_entry_close(e);
 }
 
-bool cache_peek(cache_entry *out, const cache *c, const cache_key *k)
+bool cache_peek(cache_entry *out, const cache *c, cache_kind kind,
+                const cache_key *k)
 {
-    char *path = disk_path(c, &k->d, CACHE_ENGINE);
     bool hit;
 
-    *out = (cache_entry){.f = {.fd = -1}};
-    hit = path != NULL && look_up(out, path, k) == FOUND;
+    *out = CACHE_ENTRY_NONE;
+    hit = look_up(out, c, kind, k) == FOUND;
     if (!hit)
         cache_entry_close(out);
-    mem_free(path);
     return hit;
 }
 
-bool cache_has(cache *c, const cache_key *k)
+bool cache_has(cache *c, cache_kind kind, const cache_key *k)
 {
-    char *path = disk_path(c, &k->d, CACHE_ENGINE);
-    bool has = path != NULL && access(path, R_OK) == 0;
-
-    mem_free(path);
-    return has;
-}
-
-/* ---- single flight ------------------------------------------------------- */
-
-/* Longer than any build that somebody waits for; then two build. */
-#define BUILD_WAIT_MS 300000
-
-void cache_build_begin(cache_build *out, cache *c, const cache_key *k)
-{
-    char *path = disk_path(c, &k->d, CACHE_ENGINE);
-    char *folder = NULL, *lock = NULL;
-
-    out->fd = -1;
-    if (path != NULL)
-        folder = path_dir(path);
-    if (folder != NULL)
-        lock = path_join(folder, "lock");
-    if (lock != NULL && dir_make(folder) == HULL_OK)
-        out->fd = disk_lock(lock, BUILD_WAIT_MS);
-    if (out->fd < 0)
-        log_info("cache", "no lock in '%s': others may build the same",
-                 c->path);
-    mem_free(path);
-    mem_free(folder);
-    mem_free(lock);
-}
-
-void cache_build_end(cache_build *b)
-{
-    disk_unlock(b->fd);
-    b->fd = -1;
+    return disk_has(c, kind, &k->d);
 }
 
 /* ---- put ----------------------------------------------------------------- */
 
-static hull_status check_writer(const container_writer *w)
+static hull_status put(cache *c, cache_kind kind, const cache_key *k,
+                       container_writer *w)
 {
-    if (!container_writer_has(w, "key"))
-        return fail(HULL_EINVAL, "an entry needs a section 'key'");
-    if (container_writer_has(w, "slots") || container_writer_has(w, "sources"))
-        return fail(HULL_EINVAL, "an entry with weights is not stored");
-    return HULL_OK;
-}
-
-static hull_status put(cache *c, const cache_key *k, container_writer *w)
-{
-    char *path = disk_path(c, &k->d, CACHE_ENGINE);
     hull_status st = HULL_OK;
-    uint64_t evicted;
     bool stored;
+    buf content;
 
-    if (path == NULL)
-        return fail_oom(DIGEST_HEX_SIZE);
-    TRY_OUT(check_writer(w));
-    TRY_OUT(disk_store(&stored, path, w));
-    if (!stored) {
-        log_debug("cache", "'%s' was there before", path);
-        goto out;
-    }
-    counters_add(c, STAT_stores, 1);
-    st = disk_trim(&evicted, c);
-    counters_add(c, STAT_evicted, evicted);
+    TRY(entry_check_writer(w));
+    TRY_OUT(container_write_buf(w, &content));
+    TRY_OUT(disk_put(&stored, c, kind, &k->d,
+                     (bytes){(const uint8_t *)content.p, content.n}));
+    if (stored && kind == CACHE_ENGINE)
+        counters_add(c, STAT_stores, 1);
 out:
-    mem_free(path);
+    buf_fini(&content);
     return st;
 }
 
-void cache_put(cache *c, const cache_key *k, container_writer *w)
+void cache_put(cache *c, cache_kind kind, const cache_key *k,
+               container_writer *w)
 {
-    if (put(c, k, w) != HULL_OK)
+    if (put(c, kind, k, w) != HULL_OK)
         count_refusal(c);
     counters_flush(c);
-}
-
-void cache_count_build(cache *c)
-{
-    counters_add(c, STAT_builds, 1);
-    counters_flush(c);
-}
-
-/* ---- over all entries ---------------------------------------------------- */
-
-typedef struct lister {
-    cache *c;
-    cache_item_fn *fn;
-    void *user;
-} lister;
-
-static hull_status list_one(void *user, const char *path, const file_id *id)
-{
-    const lister *l = user;
-    cache_item item = {
-        .size = id->size, .used_ns = id->mtime_ns, .path = path};
-
-    return disk_key(&item.key, &item.kind, l->c, path)
-               ? l->fn(l->user, &item) : HULL_OK;
-}
-
-hull_status cache_list(cache *c, cache_item_fn *fn, void *user)
-{
-    lister l = {c, fn, user};
-
-    return dir_walk(c->path, list_one, &l);
-}
-
-static hull_status add_item(void *user, const cache_item *item)
-{
-    uint64_t *v = user;
-
-    v[STAT_entries]++;
-    v[STAT_bytes] += item->size;
-    return HULL_OK;
-}
-
-hull_status cache_stats(cache *c, uint64_t out[STAT_COUNT])
-{
-    TRY(counters_read(c, out));
-    return cache_list(c, add_item, out);
-}
-
-typedef struct verifier {
-    cache *c;
-    uint64_t good, bad;
-} verifier;
-
-static hull_status verify_entry(cache_entry *e, const cache_item *item)
-{
-    bytes key;
-    digest d;
-
-    TRY(disk_open_entry(e, &key, item->kind, item->path));
-    d = digest_of(key.p, key.n);
-    if (!digest_eq(&d, &item->key))
-        return fail(HULL_EFORMAT, "entry has the name of another key");
-    return HULL_OK;
-}
-
-static hull_status verify_one(void *user, const cache_item *item)
-{
-    cache_entry e = {.f = {.fd = -1}};
-    verifier *v = user;
-    hull_status st = verify_entry(&e, item);
-
-    if (st == HULL_OK)
-        v->good++;
-    else if (st != HULL_ENOTFOUND) /* evicted meanwhile */
-        v->bad++;
-    if (st != HULL_OK && st != HULL_ENOTFOUND)
-        disk_note_failure(v->c, item->path, &e.f.id, st);
-    cache_entry_close(&e);
-    return HULL_OK;
-}
-
-hull_status cache_verify(cache *c, uint64_t *out_good, uint64_t *out_bad)
-{
-    verifier v = {.c = c};
-    hull_status st = cache_list(c, verify_one, &v);
-
-    counters_flush(c);
-    *out_good = v.good;
-    *out_bad = v.bad;
-    return st;
-}
-
-hull_status cache_clear(cache *c)
-{
-    return disk_clear(c);
 }
 
 /* ---- hull.h -------------------------------------------------------------- */

@@ -22,6 +22,8 @@ typedef struct cache_key {
     buf preimage;    /* text; stored in the entry and compared on a hit */
 } cache_key;
 
+/* A text of the caller's that says which format it is of: the preimage. */
+hull_status cache_key_text(cache_key *out, str text) MUST_CHECK;
 /* key = BLAKE2b-256(key format, target, CODE options, canonical block text). */
 hull_status cache_key_make(cache_key *out, str backend, str target,
                            const options *o, str canonical_text) MUST_CHECK;
@@ -44,49 +46,67 @@ hull_status cache_open(cache **out, const char *path, const options *o)
 void cache_unref(cache *c);
 const char *cache_path(const cache *c);
 
-/* What an entry is. */
+/* What an entry is; one row per kind in kind.c. */
 typedef enum cache_kind {
-    CACHE_ENGINE,
-    CACHE_NOTES, /* notes.c */
+    CACHE_ENGINE, /* a weightless engine */
+    CACHE_NOTES,  /* lines of text: notes.c */
+    CACHE_PLAN,   /* a weightless plan without engines */
     CACHE_KINDS
 } cache_kind;
+const char *cache_kind_name(cache_kind kind);
 
-/* An entry that was found: the mapped file and its container. */
+/* An entry that was found: its bytes, mapped or in memory, and their
+ * container. */
 typedef struct cache_entry {
-    file f;
+    file f;       /* or */
+    buf memory;
     container *c;
 } cache_entry;
+#define CACHE_ENTRY_NONE ((cache_entry){.f = {.fd = -1}})
 void cache_entry_close(cache_entry *e);
 
 /* *out_hit false is a miss: absent, another preimage under the same digest, or
  * damaged (then it is moved aside into bad/ and counted as corrupt). Failures
  * of the system are misses too, counted as errors. */
-void cache_get(cache_entry *out, bool *out_hit, cache *c, const cache_key *k);
+void cache_get(cache_entry *out, bool *out_hit, cache *c, cache_kind kind,
+               const cache_key *k);
 /* Takes a hit back: its programs do not parse. The entry is closed, set aside
  * and counted as corrupt and as a miss. Text: this thread's error. */
-void cache_reject(cache *c, cache_entry *e);
-/* Is there an entry (no read, no counters)? For `explain`. */
-bool cache_has(cache *c, const cache_key *k);
-/* As cache_get, but nothing is counted, touched or set aside. */
-bool cache_peek(cache_entry *out, const cache *c, const cache_key *k);
-/* Stores the container's file under the key; it must have a section "key" with
+void cache_reject(cache *c, cache_entry *e, cache_kind kind,
+                  const cache_key *k);
+/* Is there an entry in the folder (no read, no counters)? For `explain`. */
+bool cache_has(cache *c, cache_kind kind, const cache_key *k);
+/* As cache_get from the folder, but nothing is counted, touched or set
+ * aside. */
+bool cache_peek(cache_entry *out, const cache *c, cache_kind kind,
+                const cache_key *k);
+/* Stores the container under the key; it must have a section "key" with
  * the preimage and none called "slots" or "sources". A failure is counted and
- * logged. Applies cache_limit afterwards: least recently used entries go. */
-void cache_put(cache *c, const cache_key *k, container_writer *w);
+ * logged. Of kinds that are replaced the last one stays, else the first one.
+ * Applies cache_limit: least recently used entries go. */
+void cache_put(cache *c, cache_kind kind, const cache_key *k,
+               container_writer *w);
+
+/* ---- flight.c ------------------------------------------------------------ */
+
 /* Single flight: of several processes and threads that want one absent entry,
  * one builds and the others wait for it and hit. Use:
- *     if (!cache_has(c, k)) cache_build_begin(&b, c, k);   // waits
+ *     if (!cache_has(c, kind, k)) cache_build_begin(&b, c, k);   // waits
  *     cache_get(...);  on a miss: build, cache_put(...)
  *     cache_build_end(&b);                                 // b.fd -1: a no-op
  * The lock dies with its owner. Without it (the system refuses) everybody
  * builds. Never from two keys at once in one thread. */
 typedef struct cache_build {
     int fd;
+    char *path; /* of the lock file */
 } cache_build;
+#define CACHE_BUILD_NONE ((cache_build){.fd = -1})
 void cache_build_begin(cache_build *out, cache *c, const cache_key *k);
 void cache_build_end(cache_build *b);
 /* Counts an engine that had to be built. */
 void cache_count_build(cache *c);
+
+/* ---- survey.c: over all entries ------------------------------------------ */
 
 /* Totals over all processes (the counters file is locked while it is added
  * to). */

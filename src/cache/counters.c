@@ -39,7 +39,7 @@ void counters_add(cache *c, cache_stat s, uint64_t n)
     atomic_fetch_add(&c->pending[s], n);
 }
 
-int counters_lock(const cache *c)
+static int counters_lock(const cache *c)
 {
     char *path = path_join(c->path, "lock");
     int fd = path != NULL ? disk_lock(path, LOCK_WAIT_MS) : -1;

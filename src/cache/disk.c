@@ -21,8 +21,6 @@
 #define TEMP_SUFFIX ".tmp"
 #define TEMP_MAX_AGE_NS (INT64_C(3600) * 1000000000)
 
-static const char *const suffixes[CACHE_KINDS] = {".engine", ".notes"};
-
 static const char tag_text[] =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# This folder is a cache of Hull; it may be removed at any time.\n";
@@ -41,7 +39,8 @@ char *disk_path(const cache *c, const digest *key, cache_kind kind)
     char hex[DIGEST_HEX_SIZE], name[DIGEST_HEX_SIZE + 16];
 
     digest_hex(key, hex);
-    snprintf(name, sizeof name, "%.2s/%s%s", hex, hex + 2, suffixes[kind]);
+    snprintf(name, sizeof name, "%.2s/%s%s", hex, hex + 2,
+             cache_kinds[kind].suffix);
     return path_join(c->path, name);
 }
 
@@ -65,12 +64,12 @@ bool disk_key(digest *out, cache_kind *kind, const cache *c, const char *path)
     size_t n;
     int k = 0;
 
-    while (k < CACHE_KINDS && !str_ends(rest, suffixes[k]))
+    while (k < CACHE_KINDS && !str_ends(rest, cache_kinds[k].suffix))
         k++;
     if (k == CACHE_KINDS)
         return false;
     *kind = (cache_kind)k;
-    n = strlen(suffixes[k]);
+    n = strlen(cache_kinds[k].suffix);
     if (shard.n != 2 || rest.n != sizeof hex - 3 + n)
         return false;
     memcpy(hex, shard.p, 2);
@@ -146,7 +145,7 @@ static char *bad_path(const cache *c, const char *path)
     if (!disk_key(&key, &kind, c, path))
         return NULL;
     digest_hex(&key, hex);
-    snprintf(name, sizeof name, "bad/%s%s", hex, suffixes[kind]);
+    snprintf(name, sizeof name, "bad/%s%s", hex, cache_kinds[kind].suffix);
     return path_join(c->path, name);
 }
 
@@ -196,20 +195,24 @@ static hull_status publish(bool *out_stored, const char *tmp, const char *path)
     return *out_stored ? HULL_OK : fail_system("storing", path);
 }
 
-hull_status disk_store(bool *out_stored, const char *path, container_writer *w)
+static hull_status write_entry(bool *out_stored, const char *path,
+                               bytes content, bool replace)
 {
+    const file_part part = {content.p, content.n};
     char *folder = path_dir(path), *tmp = NULL;
     hull_status st = HULL_OK;
 
-    *out_stored = false;
     if (folder == NULL)
         return fail_oom(strlen(path));
-    if (access(path, F_OK) == 0)
-        goto out;
     TRY_OUT(dir_make(folder));
     clean_temps(folder);
+    if (replace) {
+        *out_stored = true;
+        TRY_OUT(file_write_atomic(path, &part, 1));
+        goto out;
+    }
     TRY_OUT(new_temp(&tmp, folder));
-    TRY_OUT(container_write(w, tmp));
+    TRY_OUT(file_write_atomic(tmp, &part, 1));
     st = publish(out_stored, tmp, path);
     if (!*out_stored)
         unlink(tmp);
@@ -219,25 +222,100 @@ out:
     return st;
 }
 
+static hull_status trim(cache *c);
+
+hull_status disk_put(bool *out_stored, cache *c, cache_kind kind,
+                     const digest *key, bytes content)
+{
+    bool replace = cache_kinds[kind].replaced;
+    char *path = disk_path(c, key, kind);
+    hull_status st = HULL_OK;
+
+    *out_stored = false;
+    if (path == NULL)
+        return fail_oom(DIGEST_HEX_SIZE);
+    if (!replace && access(path, F_OK) == 0)
+        goto out;
+    TRY_OUT(write_entry(out_stored, path, content, replace));
+    if (*out_stored)
+        st = trim(c);
+out:
+    mem_free(path);
+    return st;
+}
+
+hull_status disk_get(file *out, const cache *c, cache_kind kind,
+                     const digest *key)
+{
+    char *path = disk_path(c, key, kind);
+    hull_status st;
+
+    *out = (file){.fd = -1};
+    if (path == NULL)
+        return fail_oom(DIGEST_HEX_SIZE);
+    st = file_map(out, path);
+    mem_free(path);
+    if (st == HULL_OK)
+        file_count_read(out->size);
+    return st;
+}
+
+bool disk_has(const cache *c, cache_kind kind, const digest *key)
+{
+    char *path = disk_path(c, key, kind);
+    bool has = path != NULL && access(path, R_OK) == 0;
+
+    mem_free(path);
+    return has;
+}
+
+void disk_touch(const cache *c, const file *f)
+{
+    (void)c;
+    if (futimens(f->fd, NULL) != 0)
+        log_debug("cache", "cannot touch '%s'", f->path);
+}
+
 /* ---- locks --------------------------------------------------------------- */
 
 #define LOCK_PAUSE_MS 2
 
-int disk_lock(const char *path, uint32_t wait_ms)
+/* Whoever unlocks may have removed the name: then the lock is of nothing. */
+static bool is_at(int fd, const char *path)
 {
-    const struct timespec pause = {0, LOCK_PAUSE_MS * 1000000L};
+    struct stat mine, named;
+
+    return fstat(fd, &mine) == 0 && stat(path, &named) == 0 &&
+           mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+}
+
+/* The descriptor, -1 with *out_refused when it can never be had. */
+static int try_lock(bool *out_refused, const char *path)
+{
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 
-    for (uint32_t ms = 0; fd >= 0; ms += LOCK_PAUSE_MS) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-            return fd;
-        if ((errno != EWOULDBLOCK && errno != EINTR) || ms >= wait_ms)
-            break;
-        nanosleep(&pause, NULL);
-    }
+    *out_refused = fd < 0;
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, path))
+        return fd;
+    *out_refused = *out_refused || (errno != EWOULDBLOCK && errno != EINTR &&
+                                    errno != ENOENT);
     if (fd >= 0)
         close(fd);
     return -1;
+}
+
+int disk_lock(const char *path, uint32_t wait_ms)
+{
+    const struct timespec pause = {0, LOCK_PAUSE_MS * 1000000L};
+
+    for (uint32_t ms = 0;; ms += LOCK_PAUSE_MS) {
+        bool refused;
+        int fd = try_lock(&refused, path);
+
+        if (fd >= 0 || refused || ms >= wait_ms)
+            return fd;
+        nanosleep(&pause, NULL);
+    }
 }
 
 /* Unlocked first: a process forked meanwhile has the descriptor as well. */
@@ -309,22 +387,23 @@ static hull_status remove_item(uint64_t *out_n, const item *it)
     return HULL_OK;
 }
 
-hull_status disk_trim(uint64_t *out_n, cache *c)
+static hull_status trim(cache *c)
 {
     hull_status st = HULL_OK;
     items all = {.c = c};
+    uint64_t n = 0;
 
-    *out_n = 0;
     if (c->limit == 0)
         return HULL_OK;
     TRY_OUT(dir_walk(c->path, collect, &all));
     if (all.n > 0)
         qsort(all.p, all.n, sizeof *all.p, older_first);
     for (size_t i = 0; i < all.n && all.bytes > c->limit; i++) {
-        TRY_OUT(remove_item(out_n, &all.p[i]));
+        TRY_OUT(remove_item(&n, &all.p[i]));
         all.bytes -= all.p[i].size;
     }
 out:
+    counters_add(c, STAT_evicted, n);
     items_fini(&all);
     return st;
 }

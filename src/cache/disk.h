@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * disk.h - the folder under a cache, shared by cache.c (the verbs), disk.c
- * (names, moving aside, trimming) and counters.c (the stats file).
+ * disk.h - what the files of this folder share: the cache, the kinds of
+ * entries, the folder on disk, the counters.
  *
  *   CACHEDIR.TAG            backup programs skip the folder
- *   ab/cdef...89.engine     one entry: 2 + 62 hex digits of its key
- *   ab/cdef...89.notes      lines of text under a key of their own
- *   bad/KEY.engine, .notes  damaged entries that were set aside
+ *   ab/cdef...89.KIND       one entry: 2 + 62 hex digits of its key
+ *   ab/cdef...89.KIND.lock  flock of whoever builds or merges that entry
+ *   bad/KEY.KIND            damaged entries that were set aside
  *   stats                   text, one line "name value" per counter
- *   lock                    flock of whoever adds to stats or to notes
- *   ab/lock                 flock of whoever builds one of these entries
+ *   lock                    flock of whoever adds to stats
  *   .hull-*.tmp             being written, in any of these folders
  */
 #ifndef HULL_CACHE_DISK_H
@@ -27,6 +26,30 @@ struct hull_cache {
     _Atomic(uint64_t) pending[STAT_COUNT]; /* not in the stats file yet */
 };
 
+/* ---- kind.c -------------------------------------------------------------- */
+
+typedef struct kind_row {
+    const char *name, *suffix;
+    container_kind container;
+    const char *section; /* that it must have besides "key"; NULL = none */
+    bool replaced;       /* by a later one; else the first one stays */
+} kind_row;
+extern const kind_row cache_kinds[CACHE_KINDS];
+
+/* HULL_EFORMAT unless c is an entry of that kind; *out_key is its preimage. */
+hull_status entry_check(container *c, cache_kind kind, bytes *out_key)
+    MUST_CHECK;
+hull_status entry_check_writer(const container_writer *w) MUST_CHECK;
+
+/* ---- cache.c ------------------------------------------------------------- */
+
+/* Opens and checks an entry's bytes, which must outlive it. */
+hull_status entry_open(cache_entry *out, cache_kind kind, bytes content,
+                       bytes *out_key) MUST_CHECK;
+/* Logs and counts what was said of an entry's file that cannot be used: damage
+ * is set aside. */
+void disk_note_failure(cache *c, const file *f, hull_status st);
+
 /* ---- disk.c -------------------------------------------------------------- */
 
 /* Makes the folder and its tag, removes temp files that nobody finishes. */
@@ -37,16 +60,20 @@ char *disk_path(const cache *c, const digest *key, cache_kind kind);
 bool disk_key(digest *out, cache_kind *kind, const cache *c,
               const char *path);
 bool disk_is_bad(const cache *c, const char *path);
+
+/* Maps an entry's file, unchecked. HULL_ENOTFOUND: there is none. */
+hull_status disk_get(file *out, const cache *c, cache_kind kind,
+                     const digest *key) MUST_CHECK;
+bool disk_has(const cache *c, cache_kind kind, const digest *key);
+/* Its time is the order of eviction; a refusal is no failure. */
+void disk_touch(const cache *c, const file *f);
+/* Writes an entry, after making room for it. *out_stored is false when there
+ * was one already and its kind is not replaced. */
+hull_status disk_put(bool *out_stored, cache *c, cache_kind kind,
+                     const digest *key, bytes content) MUST_CHECK;
 /* Moves an entry into bad/ unless it has been replaced since `id`. */
 hull_status disk_set_aside(const cache *c, const char *path,
                            const file_id *id) MUST_CHECK;
-/* Writes w under path. The first one stored wins: *out_stored is false when
- * there was an entry already. */
-hull_status disk_store(bool *out_stored, const char *path,
-                       container_writer *w) MUST_CHECK;
-/* Removes the least recently used until the limit holds; damaged ones first.
- * *out_n counts what went. */
-hull_status disk_trim(uint64_t *out_n, cache *c) MUST_CHECK;
 /* Removes entries, damaged ones, temp files that nobody finishes. */
 hull_status disk_clear(cache *c) MUST_CHECK;
 
@@ -55,16 +82,11 @@ hull_status disk_clear(cache *c) MUST_CHECK;
 int disk_lock(const char *path, uint32_t wait_ms);
 void disk_unlock(int fd); /* accepts -1 */
 
-/* ---- cache.c, for notes.c ------------------------------------------------ */
+/* ---- flight.c ------------------------------------------------------------ */
 
-/* An entry of that kind, its sections "key" and, of notes, "notes" there.
- * HULL_EFORMAT, HULL_EVERSION, or what the system says. */
-hull_status disk_open_entry(cache_entry *out, bytes *out_key, cache_kind kind,
-                            const char *path) MUST_CHECK;
-/* Logs and counts what disk_open_entry said of a file that cannot be used:
- * damage is set aside. */
-void disk_note_failure(cache *c, const char *path, const file_id *id,
-                       hull_status st);
+/* The lock of one entry; *out.fd is -1 when it cannot be had in that time. */
+void entry_lock(cache_build *out, const cache *c, cache_kind kind,
+                const digest *key, uint32_t wait_ms);
 
 /* ---- counters.c ---------------------------------------------------------- */
 
@@ -72,9 +94,6 @@ void disk_note_failure(cache *c, const char *path, const file_id *id,
  * system refuses, it stays in memory until the next flush. */
 void counters_add(cache *c, cache_stat s, uint64_t n);
 void counters_flush(cache *c);
-/* The descriptor of the folder's lock, -1 when it cannot be had soon; given
- * back with disk_unlock. */
-int counters_lock(const cache *c);
 /* The file's totals plus what is pending; entries and bytes stay 0. */
 hull_status counters_read(const cache *c, uint64_t out[STAT_COUNT]) MUST_CHECK;
 

@@ -25,31 +25,43 @@ static hull_status check_line(const char *what, str s)
     return HULL_OK;
 }
 
+static hull_status finish(cache_key *out, const char *what)
+{
+    hull_status st = note(buf_status(&out->preimage), "key of %s", what);
+
+    if (st == HULL_OK)
+        out->d = digest_of(out->preimage.p, out->preimage.n);
+    else
+        cache_key_fini(out);
+    return st;
+}
+
 hull_status cache_key_make(cache_key *out, str backend, str target,
                            const options *o, str canonical_text)
 {
-    hull_status st = HULL_OK;
-    buf b;
+    buf *b = &out->preimage;
 
     *out = (cache_key){0};
     TRY(check_line("backend", backend));
     TRY(check_line("target", target));
-    buf_init(&b, KEY_PREIMAGE_MAX);
-    buf_puts(&b, KEY_FORMAT "\nbackend ");
-    buf_str(&b, backend);
-    buf_puts(&b, "\ntarget ");
-    buf_str(&b, target);
-    buf_putc(&b, '\n');
-    options_code_text(&b, o);
-    buf_putc(&b, '\n');
-    buf_str(&b, canonical_text);
-    TRY_OUT(buf_status(&b));
-    out->d = digest_of(b.p, b.n);
-    out->preimage = b;
-    b = (buf){0};
-out:
-    buf_fini(&b);
-    return st;
+    buf_init(b, KEY_PREIMAGE_MAX);
+    buf_puts(b, KEY_FORMAT "\nbackend ");
+    buf_str(b, backend);
+    buf_puts(b, "\ntarget ");
+    buf_str(b, target);
+    buf_putc(b, '\n');
+    options_code_text(b, o);
+    buf_putc(b, '\n');
+    buf_str(b, canonical_text);
+    return finish(out, "a block");
+}
+
+hull_status cache_key_text(cache_key *out, str text)
+{
+    *out = (cache_key){0};
+    buf_init(&out->preimage, KEY_PREIMAGE_MAX);
+    buf_str(&out->preimage, text);
+    return finish(out, "a text");
 }
 
 void cache_key_fini(cache_key *k)

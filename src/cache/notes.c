@@ -8,8 +8,6 @@
  */
 #include "cache/disk.h"
 
-#include <string.h>
-#include <sys/stat.h>
 
 /* ---- lines --------------------------------------------------------------- */
 
@@ -53,109 +51,86 @@ void notes_merge(buf *lines, str more)
     buf_fini(&kept);
 }
 
-/* ---- get ----------------------------------------------------------------- */
+/* ---- get, put ------------------------------------------------------------ */
 
-/* HULL_ENOTFOUND: there are none. */
-static hull_status read_lines(buf *out, cache_entry *e, str key,
-                              const char *path)
+static void get_lines(cache *c, const cache_key *k, buf *out)
 {
-    bytes found, lines;
+    cache_entry e;
+    bytes lines;
+    bool hit;
 
-    TRY(disk_open_entry(e, &found, CACHE_NOTES, path));
-    if (found.n != key.n || memcmp(found.p, key.p, key.n) != 0)
-        return fail(HULL_ENOTFOUND, "notes '%s' are of another key", path);
-    TRY(container_get(e->c, "notes", NOTES_MAX, &lines));
-    buf_put(out, lines.p, lines.n);
-    return buf_status(out);
-}
-
-static char *path_of(const cache *c, str key)
-{
-    digest d = digest_of(key.p, key.n);
-
-    return disk_path(c, &d, CACHE_NOTES);
-}
-
-/* Damage is counted, not written yet: the caller may hold the lock. */
-static void get_lines(cache *c, str key, buf *out)
-{
-    cache_entry e = {.f = {.fd = -1}};
-    char *path = path_of(c, key);
-    hull_status st;
-
-    if (path == NULL)
+    cache_get(&e, &hit, c, CACHE_NOTES, k);
+    if (!hit)
         return;
-    st = read_lines(out, &e, key, path);
-    if (st == HULL_OK && futimens(e.f.fd, NULL) != 0)
-        log_debug("cache", "cannot touch '%s'", path);
-    if (st != HULL_OK && st != HULL_ENOTFOUND)
-        disk_note_failure(c, path, &e.f.id, st);
+    if (container_get(e.c, "notes", NOTES_MAX, &lines) == HULL_OK)
+        buf_put(out, lines.p, lines.n);
+    else
+        cache_reject(c, &e, CACHE_NOTES, k);
     cache_entry_close(&e);
-    mem_free(path);
 }
 
 void cache_notes_get(cache *c, str key, buf *out)
 {
-    get_lines(c, key, out);
-    counters_flush(c);
+    cache_key k;
+
+    if (cache_key_text(&k, key) == HULL_OK)
+        get_lines(c, &k, out);
+    cache_key_fini(&k);
 }
 
-/* ---- put ----------------------------------------------------------------- */
-
-static hull_status write_lines(const char *path, str key, const buf *lines)
+static hull_status make_entry(container_writer **out, const cache_key *k,
+                              const buf *lines)
 {
     container_writer *w;
-    hull_status st = HULL_OK;
-    char *folder = path_dir(path);
+    hull_status st;
 
-    if (folder == NULL)
-        return fail_oom(strlen(path));
-    TRY_OUT(dir_make(folder));
-    TRY_OUT(container_writer_new(&w, CONTAINER_NOTES));
-    st = container_add(w, "key", key.p, key.n);
+    TRY(container_writer_new(&w, CONTAINER_NOTES));
+    st = container_add(w, "key", k->preimage.p, k->preimage.n);
     if (st == HULL_OK)
         st = container_add(w, "notes", lines->p, lines->n);
-    if (st == HULL_OK)
-        st = container_write(w, path);
-    container_writer_free(w);
-out:
-    mem_free(folder);
+    if (st != HULL_OK) {
+        container_writer_free(w);
+        w = NULL;
+    }
+    *out = w;
     return st;
 }
 
-static hull_status put_lines(cache *c, str key, str lines)
+/* How long a writer waits for the others; then a line may be lost. */
+#define MERGE_WAIT_MS 1000
+
+static hull_status put_lines(cache *c, const cache_key *k, str lines)
 {
-    char *path = path_of(c, key);
-    int fd = counters_lock(c); /* without it a line may be lost */
     hull_status st = HULL_OK;
+    container_writer *w;
+    cache_build lock;
     buf all;
 
     buf_init(&all, NOTES_MAX);
-    if (path == NULL)
-        TRY_OUT(fail_oom(key.n));
-    get_lines(c, key, &all);
+    entry_lock(&lock, c, CACHE_NOTES, &k->d, MERGE_WAIT_MS);
+    get_lines(c, k, &all);
     notes_merge(&all, lines);
     TRY_OUT(buf_status(&all));
-    st = write_lines(path, key, &all);
+    TRY_OUT(make_entry(&w, k, &all));
+    cache_put(c, CACHE_NOTES, k, w);
+    container_writer_free(w);
 out:
-    disk_unlock(fd);
+    cache_build_end(&lock);
     buf_fini(&all);
-    mem_free(path);
     return st;
 }
 
 void cache_notes_put(cache *c, str key, str lines)
 {
-    uint64_t evicted = 0;
-    hull_status st = put_lines(c, key, lines);
+    cache_key k;
+    hull_status st = cache_key_text(&k, key);
 
-    if (st == HULL_OK) {
-        st = disk_trim(&evicted, c);
-        counters_add(c, STAT_evicted, evicted);
-    }
+    if (st == HULL_OK)
+        st = put_lines(c, &k, lines);
     if (st != HULL_OK) {
         log_warn("cache", "%s", error_text());
         counters_add(c, STAT_errors, 1);
+        counters_flush(c);
     }
-    counters_flush(c);
+    cache_key_fini(&k);
 }

@@ -299,13 +299,13 @@ hull_status plan_describe_interface(plan *p)
 
 /* A hit whose programs do not parse is taken back: then it is a miss. */
 static hull_status read_hit(engine **out, bool *hit, cache *c,
-                            cache_entry *entry)
+                            cache_entry *entry, const cache_key *key)
 {
     hull_status st = engine_read(out, entry->c);
 
     if (st == HULL_OK || st == HULL_ENOMEM)
         return st;
-    cache_reject(c, entry);
+    cache_reject(c, entry, CACHE_ENGINE, key);
     *hit = false;
     return HULL_OK;
 }
@@ -315,8 +315,8 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
 {
     hull_status st = HULL_OK;
     cache_key key = {0};
-    cache_entry entry = {0};
-    cache_build flight = {.fd = -1};
+    cache_entry entry = CACHE_ENTRY_NONE;
+    cache_build flight = CACHE_BUILD_NONE;
     container_writer *w = NULL;
     tunebook book;
     ir *m = NULL;
@@ -328,12 +328,12 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
     TRY_OUT(device_target(&target, ds, d));
     TRY_OUT(cache_key_make(&key, str_of(d->be->name), buf_view(&target),
                            ds->options, text));
-    if (c != NULL && !cache_has(c, &key))
+    if (c != NULL && !cache_has(c, CACHE_ENGINE, &key))
         cache_build_begin(&flight, c, &key);
     if (c != NULL)
-        cache_get(&entry, out_hit, c, &key);
+        cache_get(&entry, out_hit, c, CACHE_ENGINE, &key);
     if (*out_hit)
-        TRY_OUT(read_hit(out, out_hit, c, &entry));
+        TRY_OUT(read_hit(out, out_hit, c, &entry, &key));
     if (*out_hit)
         goto out;
     TRY_OUT(ir_parse(&m, text, pins));
@@ -343,7 +343,7 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
         goto out;
     cache_count_build(c);
     TRY_OUT(engine_write(&w, *out));
-    cache_put(c, &key, w);
+    cache_put(c, CACHE_ENGINE, &key, w);
 out:
     if (st != HULL_OK) {
         engine_unref(*out);

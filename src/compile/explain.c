@@ -178,7 +178,7 @@ static hull_status explain_key(const explainer *x, json_t *row, graph *g)
     TRY_OUT(json_put(row, "target", explain_buf(&target)));
     TRY_OUT(json_put(row, "key", json_string(hex)));
     TRY_OUT(json_put(row, "cache", json_string(x->c == NULL ? "none"
-                                          : cache_has(x->c, &key)
+                                          : cache_has(x->c, CACHE_ENGINE, &key)
                                               ? "hit" : "miss")));
     st = explain_nodes(x, row, buf_view(&text), &key, d);
 out:

@@ -26,12 +26,12 @@ static hull_status get_engine(engine **out, const explainer *x, str text,
                               const cache_key *key, device *d,
                               const notebook *notes)
 {
-    cache_entry entry = {.f = {.fd = -1}};
+    cache_entry entry = CACHE_ENTRY_NONE;
     hull_status st = HULL_OK;
     ir *m = NULL;
 
     *out = NULL;
-    if (x->c != NULL && cache_peek(&entry, x->c, key) &&
+    if (x->c != NULL && cache_peek(&entry, x->c, CACHE_ENGINE, key) &&
         engine_read(out, entry.c) == HULL_OK)
         goto out;
     TRY_OUT(ir_parse(&m, text, x->blocks));

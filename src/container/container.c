@@ -118,8 +118,8 @@ static hull_status read_header(header *out, bytes data)
     if (!checksum_fits(out->sum, data.p, HEADER_SIZE - CHECKSUM_SIZE))
         return fail(HULL_EFORMAT, "byte %d: checksum of the header is wrong",
                     HEADER_SIZE - CHECKSUM_SIZE);
-    if (out->kind < CONTAINER_ENGINE || out->kind > CONTAINER_NOTES)
-        return fail(HULL_EFORMAT, "byte 12: kind of file is %u, wanted 1 to 3",
+    if (out->kind < CONTAINER_ENGINE || out->kind > CONTAINER_PLAN)
+        return fail(HULL_EFORMAT, "byte 12: kind of file is %u, wanted 1 to 4",
                     out->kind);
     if (out->zero != 0 || out->zero8 != 0)
         return fail(HULL_EFORMAT, "header has bytes that should be zero");

@@ -28,7 +28,8 @@
 typedef enum container_kind {
     CONTAINER_ENGINE = 1,
     CONTAINER_MODULE = 2,
-    CONTAINER_NOTES = 3
+    CONTAINER_NOTES = 3,
+    CONTAINER_PLAN = 4
 } container_kind;
 
 typedef enum section_codec { CODEC_RAW = 0, CODEC_ZSTD = 1 } section_codec;

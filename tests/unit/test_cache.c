@@ -82,7 +82,7 @@ static void put(cache *c, int i, size_t size)
     cache_key k = key_number(i);
     container_writer *w = entry_of(&k, size);
 
-    cache_put(c, &k, w);
+    cache_put(c, CACHE_ENGINE, &k, w);
     container_writer_free(w);
     cache_key_fini(&k);
 }
@@ -93,7 +93,7 @@ static bool get(cache *c, int i)
     cache_entry e;
     bool hit;
 
-    cache_get(&e, &hit, c, &k);
+    cache_get(&e, &hit, c, CACHE_ENGINE, &k);
     assert_int_equal(hit, e.c != NULL);
     cache_entry_close(&e);
     cache_key_fini(&k);
@@ -204,10 +204,10 @@ static void miss_store_hit(void **state)
     (void)state;
     assert_string_equal(cache_path(c), folder);
     assert_false(get(c, 1));
-    assert_false(cache_has(c, &k));
+    assert_false(cache_has(c, CACHE_ENGINE, &k));
     cache_count_build(c);
     put(c, 1, 3000);
-    assert_true(cache_has(c, &k));
+    assert_true(cache_has(c, CACHE_ENGINE, &k));
     assert_true(get(c, 1));
     assert_false(get(c, 2));
     cache_unref(c);
@@ -304,7 +304,7 @@ static void another_preimage_is_a_collision(void **state)
     (void)state;
     put(c, 1, 100);
     b.d = a.d; /* as if BLAKE2b had collided */
-    cache_get(&e, &hit, c, &b);
+    cache_get(&e, &hit, c, CACHE_ENGINE, &b);
     assert_false(hit);
     assert_int_equal(stat_of(c, "collisions"), 1);
     assert_int_equal(stat_of(c, "misses"), 1);
@@ -323,10 +323,10 @@ static void a_hit_can_be_taken_back(void **state)
 
     (void)state;
     put(c, 1, 100);
-    cache_get(&e, &hit, c, &k);
+    cache_get(&e, &hit, c, CACHE_ENGINE, &k);
     assert_true(hit);
     ignore(fail(HULL_EFORMAT, "not a program")); /* what engine_read says */
-    cache_reject(c, &e);
+    cache_reject(c, &e, CACHE_ENGINE, &k);
     assert_null(e.c);
     assert_false(get(c, 1));
     assert_int_equal(stat_of(c, "corrupt"), 1);
@@ -343,8 +343,8 @@ static void weights_do_not_enter(void **state)
 
     (void)state;
     assert_int_equal(container_add(w, "slots", "1234", 4), HULL_OK);
-    cache_put(c, &k, w);
-    assert_false(cache_has(c, &k));
+    cache_put(c, CACHE_ENGINE, &k, w);
+    assert_false(cache_has(c, CACHE_ENGINE, &k));
     assert_int_equal(stat_of(c, "errors"), 1);
     /* Somebody else put one there. */
     put(c, 1, 10);
@@ -601,11 +601,11 @@ static void threads_share_a_cache(void **state)
 static void build_or_wait(int worker)
 {
     cache *c = opened("0");
-    cache_build b = {-1};
+    cache_build b = CACHE_BUILD_NONE;
     cache_key k = key_number(1);
 
     (void)worker;
-    if (!cache_has(c, &k))
+    if (!cache_has(c, CACHE_ENGINE, &k))
         cache_build_begin(&b, c, &k);
     if (!get(c, 1)) {
         cache_count_build(c);
@@ -634,7 +634,7 @@ static void one_process_builds(void **state)
 static void killed_builder_is_no_obstacle(void **state)
 {
     cache *c = opened("0");
-    cache_build b = {-1};
+    cache_build b = CACHE_BUILD_NONE;
     cache_key k = key_number(1);
     int pipe_fds[2], status;
     char byte;
@@ -781,7 +781,7 @@ static void every_allocation_may_fail(void **state)
         bool hit;
 
         mem_fail_at(n, false);
-        cache_get(&e, &hit, c, &k);
+        cache_get(&e, &hit, c, CACHE_ENGINE, &k);
         mem_fail_at(0, false);
         cache_entry_close(&e);
         cache_key_fini(&k);
@@ -794,7 +794,7 @@ static void every_allocation_may_fail(void **state)
         container_writer *w = entry_of(&k, 100);
 
         mem_fail_at(n, false);
-        cache_put(c, &k, w);
+        cache_put(c, CACHE_ENGINE, &k, w);
         mem_fail_at(0, false);
         container_writer_free(w);
         cache_key_fini(&k);

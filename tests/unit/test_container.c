@@ -287,7 +287,7 @@ static void versions(void **state)
 static void forged_headers(void **state)
 {
     (void)state;
-    assert_int_equal(read_forged(false, 12, CONTAINER_NOTES + 1, 4), HULL_EFORMAT);
+    assert_int_equal(read_forged(false, 12, CONTAINER_PLAN + 1, 4), HULL_EFORMAT);
     assert_int_equal(read_forged(false, 16, UINT32_MAX, 4), HULL_EFORMAT);
     assert_int_equal(read_forged(false, 16, 2, 4), HULL_EFORMAT);
     assert_int_equal(read_forged(false, 16, 0, 4), HULL_EFORMAT);

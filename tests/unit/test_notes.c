@@ -198,9 +198,9 @@ static void kinds_do_not_mix(void **state)
     put(c, "key", "x 1\n");
     engine = disk_path(c, &k.d, CACHE_ENGINE);
     assert_int_equal(rename(notes, engine), 0);
-    assert_false(cache_peek(&e, c, &k));
+    assert_false(cache_peek(&e, c, CACHE_ENGINE, &k));
     assert_int_equal(stat_of(c, "corrupt"), 0);
-    cache_get(&e, &hit, c, &k);
+    cache_get(&e, &hit, c, CACHE_ENGINE, &k);
     assert_false(hit);
     assert_int_equal(stat_of(c, "corrupt"), 1);
     cache_key_fini(&k);
