@@ -5,7 +5,7 @@
 #   make demo       one compile, four refits, 1600 answers compared
 #   make test       every test; the last line counts them
 #   make bench      Hull beside its peers: scripts/bench.py tells the method;
-#                   BENCH=latency,refit,start,memory,scale,lowp MODELS=resnet18,...
+#                   BENCH=latency,refit,start,process,memory,scale,lowp MODELS=resnet18,...
 #                   ROUNDS=5 ARGS="--threads 2 --docs"
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make clean

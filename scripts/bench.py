@@ -9,8 +9,9 @@
 
 Parts (BENCH): latency; refit, to a second checkpoint (peers: a new session, a
 new compile); start, the compile call to the first answer, and the same from a
-cache; memory, the peak until then as a multiple of the weights; scale, Hull's
-own throughput of 4 sessions and of a batch of 8, by threads on as many CPUs;
+cache; process, from the start of a process to its first answer, with an empty
+cache, from its folder and from a remote store; memory, the peak until the first
+answer as a multiple of the weights; scale, Hull's own throughput of 4 sessions and of a batch of 8, by threads on as many CPUs;
 lowp, narrow types beside f32 and the memory (bench_lowp.py, no peers, no models).
 Models (MODELS): resnet18 resnet50 mobilenet vit bert gpt2, together `zoo`;
 folders of the shared models, together `shared` (against ONNX Runtime only);
@@ -33,6 +34,7 @@ rows, and what they were measured on) and bench.svg into the build folder.
 import argparse
 import glob
 import hashlib
+import http.server
 import json
 import math
 import os
@@ -41,12 +43,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HERE = os.path.join(ROOT, "scripts")
 ZOO = ["resnet18", "resnet50", "mobilenet", "vit", "bert", "gpt2"]
-PARTS = ["latency", "refit", "start", "memory", "scale", "lowp"]
+PARTS = ["latency", "refit", "start", "process", "memory", "scale", "lowp"]
 PEERS = ["onnxruntime", "openvino"]
 SLEEP = 0.1        # seconds between turns: spinning workers fall asleep
 # Largest difference as a part of the largest value. Integer models differ by a
@@ -199,10 +202,12 @@ class Child:
 
     def __init__(self, name, argv):
         self.name = name
+        begin = time.perf_counter()
         self.err = tempfile.TemporaryFile("w+") # a full pipe would stop it
         self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, text=True,
                                   stdout=subprocess.PIPE, stderr=self.err)
         self.facts = self.read()
+        self.facts["process_ms"] = (time.perf_counter() - begin) * 1e3
 
     def read(self):
         line = self.p.stdout.readline()
@@ -238,15 +243,20 @@ class Child:
         self.err.close()
 
 
-def start(o, library, m, threads, cache=None, refit=False):
+def start(o, library, m, threads, cache=None, refit=False, options=(),
+          named=None):
+    """named: a file of the inputs by the peers' names, so that a peer need not
+    ask for them."""
     if library != "hull":
         return Child(library, [o.python, os.path.join(HERE, "bench_peer.py"),
-                               library, m.path, m.inputs, str(threads)]
+                               *(["--by-name"] if named else []),
+                               library, m.path, named or m.inputs,
+                               str(threads)]
                      + ([cache] if cache else []))
     argv = [o.hull, "bench", m.hull_path, "--serve", "--backend", o.backend,
             "--threads", str(threads), "--input", m.inputs]
     argv += ["--cache", cache] if cache else ["--no-cache"]
-    for option in o.set:
+    for option in [*o.set, *options]:
         argv += ["--set", option]
     if refit and m.b:
         # Exporters fold some weights; their own values tell how.
@@ -429,9 +439,9 @@ def bench_refit(o, m, threads):
         close_all(children)
 
 
-def started(o, library, m, threads, cache=None):
+def started(o, library, m, threads, cache=None, **how):
     """Facts of a fresh process."""
-    c = start(o, library, m, threads, cache)
+    c = start(o, library, m, threads, cache, **how)
     c.close()
     time.sleep(SLEEP)
     return c.facts
@@ -471,6 +481,95 @@ def bench_start(o, m, threads):
     add_all(o, "start-cached", m, threads, "ms",
             {k: [first_answer_ms(f) for f in v] for k, v in taken.items()})
     shutil.rmtree(os.path.join(o.build, "bench-cache"), ignore_errors=True)
+
+
+class Store(http.server.BaseHTTPRequestHandler):
+    """What a remote cache needs of a web server: GET, PUT, nothing else."""
+    protocol_version = "HTTP/1.1"
+    values = {}
+
+    def reply(self, status, body=b""):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        value = self.values.get(self.path)
+        self.reply(404 if value is None else 200, value or b"")
+
+    def do_PUT(self):
+        self.values[self.path] = self.rfile.read(
+            int(self.headers["Content-Length"]))
+        self.reply(201)
+
+    def log_message(self, *_):
+        pass
+
+
+def named_inputs(o, m):
+    """The inputs under the names that the model has."""
+    import numpy as np
+    path = os.path.join(o.build, "bench-named.npz")
+    names = json.loads(subprocess.run(
+        [o.python, os.path.join(HERE, "bench_peer.py"), "--names",
+         m.peers[0], m.path], capture_output=True, text=True,
+        check=True).stdout)
+    with np.load(m.inputs) as z:
+        np.savez(path, **{n: z[n] if n in z.files else z[f"input_{i}"]
+                          for i, n in enumerate(names)})
+    return path
+
+
+def bench_process(o, m, threads):
+    """From the start of a process to its first answer. The peers' processes
+    are Python, because that is how they come; `before_ms` of a row is what
+    passed in the peer's process until it called its library."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    remote = f"cache_remote=http://127.0.0.1:{server.server_port}"
+    folder = os.path.join(o.build, "bench-cache")
+    named = named_inputs(o, m)
+    shutil.rmtree(folder, ignore_errors=True)
+    # what: (library, options, keeps its cache from round to round)
+    ways = {"hull cold": ("hull", (), False),
+            "hull disk": ("hull", (), True),
+            "hull remote": ("hull", (remote,), False),
+            "onnxruntime": ("onnxruntime", (), False),
+            "openvino": ("openvino", (), False),
+            "openvino cached": ("openvino", (), True)}
+    ways = {k: w for k, w in ways.items()
+            if w[0] == "hull" or w[0] in m.peers}
+    taken = {k: [] for k in ways}
+    for i in range(o.rounds + 1):
+        for k in rotate(list(ways), i):
+            library, options, keeps = ways[k]
+            cache = os.path.join(folder, k.replace(" ", "-"))
+            if not keeps:
+                shutil.rmtree(cache, ignore_errors=True)
+            if library == "hull" or keeps:
+                os.makedirs(cache, exist_ok=True)
+            else:
+                cache = None
+            facts = started(o, library, m, threads, cache, options=options,
+                            named=named)
+            if library == "hull":
+                o.isa = facts["isa"]
+            if i > 0:
+                taken[k].append(facts)
+    server.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+    os.remove(named)
+    for what, peers in (("cold", ["onnxruntime", "openvino"]),
+                        ("disk", ["onnxruntime", "openvino cached"]),
+                        ("remote", ["onnxruntime", "openvino cached"])):
+        for peer in [p for p in peers if p in taken]:
+            add(o, "process-" + what, m, threads, "ms",
+                [f["process_ms"] for f in taken["hull " + what]], peer,
+                [f["process_ms"] for f in taken[peer]],
+                before_ms=statistics.median(
+                    f["process_ms"] - first_answer_ms(f)
+                    for f in taken[peer]))
 
 
 def add_memory(o, m, threads, taken):
@@ -537,7 +636,7 @@ def best(rows):
     """{(bench, group, threads): {model: ratio to the better peer}}."""
     out = {}
     for r in rows:
-        if r["peer"] in PEERS and r["ratio"]:
+        if r["peer"].split()[0] in PEERS and r["ratio"]:
             group = out.setdefault((r["bench"], r["group"], r["threads"]), {})
             group[r["model"]] = max(group.get(r["model"], 0), r["ratio"])
     return out

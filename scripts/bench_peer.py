@@ -3,7 +3,8 @@
 # SPDX-FileCopyrightText: 2026 The Hull authors
 """One peer in a process of its own, with the protocol of `hull bench --serve`:
 
-    bench_peer.py onnxruntime|openvino MODEL.onnx INPUTS.npz THREADS [CACHE]
+    bench_peer.py [--by-name] onnxruntime|openvino MODEL.onnx INPUTS.npz THREADS
+                  [CACHE]
 
 The first line of output tells the facts of the start: seconds from the call
 that compiles to the first answer, and memory. Then a line per command:
@@ -166,9 +167,12 @@ def obey(peer, kind, threads, word, argument):
         sys.exit(f"bench_peer: '{word}' is no command")
 
 
-def find_inputs(path, kind_name, file):
+def find_inputs(path, kind_name, file, by_name):
     """By name, else input_<i>. To learn the names costs a session, whose memory
-    must not count here: a child does it."""
+    must not count here: a child does it, unless all names are the model's."""
+    if by_name:
+        with np.load(file) as data:
+            return {k: np.asarray(data[k], order="C") for k in data.files}
     out = subprocess.run(
         [sys.executable, __file__, "--names", kind_name, path],
         capture_output=True, text=True, check=True).stdout
@@ -184,10 +188,13 @@ def main():
     if sys.argv[1] == "--names":
         print(json.dumps(PEERS[sys.argv[2]].input_names(sys.argv[3])))
         return
+    by_name = sys.argv[1] == "--by-name"
+    if by_name:
+        del sys.argv[1]
     name, path, file, threads = sys.argv[1:5]
     cache = sys.argv[5] if len(sys.argv) > 5 else None
     kind, threads = PEERS[name], int(threads)
-    inputs = find_inputs(path, name, file)
+    inputs = find_inputs(path, name, file, by_name)
     version = kind.load()
     before, peak_before = status_bytes("VmRSS"), status_bytes("VmHWM")
     begin = time.perf_counter()
