@@ -95,7 +95,7 @@ void cache_entry_close(cache_entry *e)
         return;
     container_free(e->c);
     file_close(&e->f);
-    buf_fini(&e->memory);
+    blob_unref(e->memory);
     *e = CACHE_ENTRY_NONE;
 }
 

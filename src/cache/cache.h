@@ -55,11 +55,22 @@ typedef enum cache_kind {
 } cache_kind;
 const char *cache_kind_name(cache_kind kind);
 
+/* Bytes that several hold (memory.c). */
+typedef struct blob {
+    _Atomic(uint32_t) refs;
+    size_t n;
+    _Alignas(64) uint8_t p[];
+} blob;
+blob *blob_new(size_t n) MUST_CHECK; /* NULL: out of memory; one reference */
+blob *blob_copy(bytes from) MUST_CHECK;
+blob *blob_ref(blob *b);
+void blob_unref(blob *b);
+
 /* An entry that was found: its bytes, mapped or in memory, and their
  * container. */
 typedef struct cache_entry {
     file f;       /* or */
-    buf memory;
+    blob *memory;
     container *c;
 } cache_entry;
 #define CACHE_ENTRY_NONE ((cache_entry){.f = {.fd = -1}})

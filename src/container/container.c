@@ -308,11 +308,32 @@ hull_status container_at(const container *c, size_t i, const char **out_tag,
     return HULL_OK;
 }
 
+bool container_section(const container *c, size_t i, section_view *out)
+{
+    const section *s = i < c->n ? &c->sections[i] : NULL;
+
+    *out = (section_view){0};
+    if (s == NULL)
+        return false;
+    *out = (section_view){s->tag, {c->data.p + s->off, s->stored}, s->size,
+                          s->codec};
+    return true;
+}
+
 bool container_has(const container *c, const char *tag)
 {
     uint32_t i;
 
     return strmap_get(&c->by_tag, str_of(tag), &i);
+}
+
+bool container_has_code(const container *c)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        if (strcmp(c->sections[i].tag, SECTION_CODE) == 0 ||
+            str_starts(str_of(c->sections[i].tag), SECTION_CODE "."))
+            return true;
+    return false;
 }
 
 static hull_status find(section **out, const container *c, const char *tag)

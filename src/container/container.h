@@ -24,6 +24,8 @@
 #define CONTAINER_MAJOR 1
 #define CONTAINER_MINOR 0
 #define SECTION_TAG_MAX 23
+/* Sections that a machine would execute: "code", or "code." and a name. */
+#define SECTION_CODE "code"
 
 typedef enum container_kind {
     CONTAINER_ENGINE = 1,
@@ -33,6 +35,14 @@ typedef enum container_kind {
 } container_kind;
 
 typedef enum section_codec { CODEC_RAW = 0, CODEC_ZSTD = 1 } section_codec;
+
+/* One section as it is stored. */
+typedef struct section_view {
+    const char *tag;
+    bytes stored;
+    uint64_t size; /* unpacked, bytes */
+    section_codec codec;
+} section_view;
 
 /* ---- writing ------------------------------------------------------------- */
 
@@ -59,6 +69,9 @@ hull_status container_write_buf(container_writer *w, buf *out) MUST_CHECK;
 /* Size of the file that these two would write, bytes. */
 uint64_t container_writer_size(const container_writer *w);
 bool container_writer_has(const container_writer *w, const char *tag);
+/* i-th section; false past the last one and where one is streamed. */
+bool container_writer_section(const container_writer *w, size_t i,
+                              section_view *out);
 void container_writer_free(container_writer *w);
 
 /* ---- reading ------------------------------------------------------------- */
@@ -78,7 +91,12 @@ size_t container_n_sections(const container *c);
 hull_status container_at(const container *c, size_t i, const char **out_tag,
                          uint64_t *out_off, uint64_t *out_stored,
                          uint64_t *out_size) MUST_CHECK;
+/* The same with the bytes, unchecked when they are lazy; false past the last
+ * one. */
+bool container_section(const container *c, size_t i, section_view *out);
 bool container_has(const container *c, const char *tag);
+/* Does it hold something that a machine would execute? */
+bool container_has_code(const container *c);
 /* The section's bytes: a view into the file, or decompressed memory that the
  * container owns. HULL_EFORMAT when it is missing, damaged, or when a
  * compressed one claims more than max bytes. */

@@ -65,6 +65,18 @@ bool container_writer_has(const container_writer *w, const char *tag)
     return find(w, tag) != NULL;
 }
 
+bool container_writer_section(const container_writer *w, size_t i,
+                              section_view *out)
+{
+    const section *s = i < w->n ? &w->sections[i] : NULL;
+
+    *out = (section_view){0};
+    if (s == NULL || s->source != NULL)
+        return false;
+    *out = (section_view){s->tag, {s->data, s->stored}, s->size, s->codec};
+    return true;
+}
+
 uint64_t container_writer_size(const container_writer *w)
 {
     return w->end + w->n * ENTRY_SIZE + CHECKSUM_SIZE;
