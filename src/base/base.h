@@ -281,6 +281,11 @@ typedef struct file {
 
 /* Maps a regular file. Errors: HULL_ENOTFOUND, HULL_EIO (directory, ...). */
 hull_status file_map(file *out, const char *path) MUST_CHECK;
+/* The same for a path that the file `owner` named: with all links followed, it
+ * must lie in the folder of owner, or in the one where owner really lies when
+ * it is a link itself (the layout of download caches). */
+hull_status file_map_below(file *out, const char *path, const char *owner)
+    MUST_CHECK;
 void file_close(file *f);
 /* The mapping stays; what was read through it no longer counts as memory of
  * this process. */
@@ -354,7 +359,10 @@ typedef struct checksum {
     uint64_t lo, hi;
 } checksum;
 checksum checksum_of(const void *p, size_t n);
-uint64_t hash64(const void *p, size_t n); /* XXH3-64, for tables in memory */
+uint64_t hash64(const void *p, size_t n); /* XXH3-64 */
+/* The same with a key of the process, for tables in memory over what files
+ * decide: nobody can prepare contents that all fall into one slot. */
+uint64_t hash64_keyed(const void *p, size_t n);
 
 /* Map from text to u32. Keys are copied into the map. */
 typedef struct strmap {
@@ -370,7 +378,8 @@ void strmap_fini(strmap *m);
 /* ---- json.c: jansson with our error record ------------------------------- */
 
 struct json_t; /* jansson's; include <jansson.h> where it is looked into */
-/* Rejects duplicate keys, NUL in keys, and text after the document. `what`
+/* Rejects duplicate keys, NUL in keys, text after the document, nesting and
+ * counts that no model has (a value costs some 100 bytes of memory). `what`
  * names the document in the error, which gives line and column. */
 hull_status json_parse(struct json_t **out, const char *p, size_t n,
                        const char *what) MUST_CHECK;

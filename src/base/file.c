@@ -14,7 +14,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -49,18 +51,20 @@ static file_id id_of(const struct stat *s)
     };
 }
 
-/* Opens a regular file for reading; O_NONBLOCK, so that a pipe in its place
- * is refused instead of waited for. */
-static hull_status open_regular(int *out_fd, file_id *out_id, const char *path)
+/* Opens a regular file for reading, `name` in folder `at`; O_NONBLOCK, so that
+ * a pipe in its place is refused instead of waited for. A file that another
+ * one names (at is a folder) is no link. */
+static hull_status open_regular(int *out_fd, file_id *out_id, int at,
+                                const char *name, const char *path)
 {
     struct stat s;
     int fd, err;
 
     *out_fd = -1;
     memset(out_id, 0, sizeof(*out_id));
-    if (path == NULL)
-        return fail(HULL_EINVAL, "path is NULL, wanted a file's path");
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    fd = openat(at, name,
+                O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+                    (at == AT_FDCWD ? 0 : O_NOFOLLOW));
     if (fd < 0)
         return fail_errno(errno, "opening", path);
     if (fstat(fd, &s) != 0) {
@@ -78,40 +82,128 @@ static hull_status open_regular(int *out_fd, file_id *out_id, const char *path)
     return HULL_OK;
 }
 
-hull_status file_map(file *out, const char *path)
+/* Maps what f->fd is open on; takes f, on failure too. */
+static hull_status map_opened(file *out, file *f, const char *path)
 {
     hull_status st = HULL_OK;
-    file f = { .fd = -1 };
     void *p;
 
-    memset(out, 0, sizeof(*out));
-    out->fd = -1;
-    TRY(open_regular(&f.fd, &f.id, path));
-    f.path = mem_strndup(path, strlen(path));
-    if (f.path == NULL) {
-        close(f.fd);
+    f->path = mem_strndup(path, strlen(path));
+    if (f->path == NULL) {
+        close(f->fd);
         return fail_oom(strlen(path) + 1);
     }
-    if (f.id.size > 0) {
-        if (f.id.size > SIZE_MAX) {
+    if (f->id.size > 0) {
+        if (f->id.size > SIZE_MAX) {
             st = fail(HULL_ENOMEM,
                       "mapping '%s': %" PRIu64 " bytes do not "
                       "fit the address space",
-                      path, f.id.size);
+                      path, f->id.size);
             goto out;
         }
-        p = mmap(NULL, (size_t)f.id.size, PROT_READ, MAP_PRIVATE, f.fd, 0);
+        p = mmap(NULL, (size_t)f->id.size, PROT_READ, MAP_PRIVATE, f->fd, 0);
         if (p == MAP_FAILED) {
             st = fail_errno(errno, "mapping", path);
             goto out;
         }
-        f.p = p;
-        f.size = f.id.size;
+        f->p = p;
+        f->size = f->id.size;
     }
-    *out = f;
+    *out = *f;
     return HULL_OK;
 out:
-    file_close(&f);
+    file_close(f);
+    return st;
+}
+
+hull_status file_map(file *out, const char *path)
+{
+    file f = { .fd = -1 };
+
+    memset(out, 0, sizeof(*out));
+    out->fd = -1;
+    if (path == NULL)
+        return fail(HULL_EINVAL, "path is NULL, wanted a file's path");
+    TRY(open_regular(&f.fd, &f.id, AT_FDCWD, path, path));
+    return map_opened(out, &f, path);
+}
+
+/* What of `path` lies below `folder`, both resolved; NULL: it is elsewhere. */
+static const char *below(const char *path, const char *folder)
+{
+    size_t n = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+
+    return strncmp(path, folder, n) == 0 && path[n] == '/' ? path + n + 1
+                                                           : NULL;
+}
+
+/* Which of the two allowed folders holds `real`, which was resolved: dir, the
+ * owner's as it was given, or the one where the owner itself really lies. The
+ * result is what follows *folder (room for a path) in real, or NULL. */
+static const char *find_below(char *folder, const char *real, const char *dir,
+                              const char *owner)
+{
+    const char *rest = realpath(dir, folder) ? below(real, folder) : NULL;
+    char *slash;
+
+    if (rest != NULL || realpath(owner, folder) == NULL)
+        return rest;
+    slash = strrchr(folder, '/');
+    slash[slash == folder] = '\0';
+    return below(real, folder);
+}
+
+/* Opens part by part and follows no link: there was none when the path was
+ * resolved, so one that is there now was put there in between. */
+static hull_status open_below(file *f, const char *folder, const char *rest,
+                              const char *path)
+{
+    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), parent, err;
+    char name[NAME_MAX + 1];
+    const char *slash;
+    hull_status st;
+
+    while (fd >= 0 && (slash = strchr(rest, '/')) != NULL) {
+        snprintf(name, sizeof(name), "%.*s", (int)(slash - rest), rest);
+        parent = fd;
+        fd = openat(parent, name,
+                    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        err = errno;
+        close(parent);
+        errno = err;
+        rest = slash + 1;
+    }
+    if (fd < 0)
+        return fail_errno(errno, "opening", path);
+    st = open_regular(&f->fd, &f->id, fd, rest, path);
+    close(fd);
+    return st;
+}
+
+hull_status file_map_below(file *out, const char *path, const char *owner)
+{
+    char real[PATH_MAX], folder[PATH_MAX];
+    hull_status st = HULL_OK;
+    char *dir = path_dir(owner);
+    const char *rest;
+    file f = { .fd = -1 };
+
+    memset(out, 0, sizeof(*out));
+    out->fd = -1;
+    if (dir == NULL)
+        return fail_oom(strlen(owner) + 1);
+    if (realpath(path, real) == NULL)
+        TRY_OUT(fail_errno(errno, "opening", path));
+    rest = find_below(folder, real, dir, owner);
+    if (rest == NULL)
+        TRY_OUT(fail(HULL_EFORMAT,
+                     "'%s', its links followed, is not below the folder of "
+                     "'%s'",
+                     path, owner));
+    TRY_OUT(open_below(&f, folder, rest, path));
+    st = map_opened(out, &f, path);
+out:
+    mem_free(dir);
     return st;
 }
 
@@ -233,7 +325,9 @@ hull_status file_read_all(char **out, size_t *out_n, const char *path,
 
     *out = NULL;
     *out_n = 0;
-    TRY(open_regular(&fd, &id, path));
+    if (path == NULL)
+        return fail(HULL_EINVAL, "path is NULL, wanted a file's path");
+    TRY(open_regular(&fd, &id, AT_FDCWD, path, path));
     buf_init(&b, max);
     TRY_OUT(read_fd(&b, fd, max, path));
     *out_n = b.n;

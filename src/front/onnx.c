@@ -567,8 +567,10 @@ static hull_status add_inner(onnx *o, const onnx_graph *g, uint32_t i)
     if (weights_find(native, full))
         return HULL_OK; /* the graph was lowered before */
     if (g->sparse[i])
-        return onnx_sparse_add(native, full, g->initializers[i], o->dir, false);
-    return onnx_tensor_add(native, full, g->initializers[i], 0, o->dir, false);
+        return onnx_sparse_add(native, full, g->initializers[i],
+                               o->file->path, false);
+    return onnx_tensor_add(native, full, g->initializers[i], 0, o->file->path,
+                           false);
 }
 
 /* Stored tensors of a graph become names of the scope; text becomes nodes. */
@@ -774,11 +776,7 @@ hull_status onnx_import(front *f, const file *from)
 {
     onnx o = {.f = f, .file = from};
 
-    o.dir = path_dir(from->path);
-    if (!o.dir)
-        return fail_oom(1);
     hull_status st = walk_model(&o);
-    mem_free(o.dir);
     mem_free(o.dim_raw);
     mem_free(o.targets);
     strmap_fini(&o.function_of);

@@ -142,7 +142,6 @@ typedef struct onnx_scope {
 struct onnx {
     front *f;
     const file *file;
-    char *dir;
     onnx_model model;
     onnx_graph main;
     onnx_scope *scope;

@@ -84,9 +84,10 @@ hull_status onnx_constant(onnx_call *c)
     hull_status st = buf_status(&b);
     if (st == HULL_OK && !weights_find(native, full)) {
         if (a->type == ONNX_TENSOR)
-            st = onnx_tensor_add(native, full, a->t, 0, c->o->dir, true);
+            st = onnx_tensor_add(native, full, a->t, 0, c->o->file->path, true);
         else if (a->type == ONNX_SPARSE)
-            st = onnx_sparse_add(native, full, a->sparse, c->o->dir, true);
+            st = onnx_sparse_add(native, full, a->sparse, c->o->file->path,
+                                 true);
         else
             st = add_plain(native, full, a);
     }

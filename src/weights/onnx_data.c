@@ -305,7 +305,7 @@ static hull_status decode_ints(weight_storage *s, const weight_entry *e,
 
 static hull_status place_external(weight_storage *s, weights *w,
                                   const weight_entry *e, const proto *t,
-                                  const char *dir)
+                                  const char *model)
 {
     uint64_t end, len = e->len;
 
@@ -313,7 +313,7 @@ static hull_status place_external(weight_storage *s, weights *w,
         return fail(HULL_EFORMAT,
                     "tensor '%.*s' has external data without a location",
                     STR_ARG(e->name));
-    if (!*dir)
+    if (!*model)
         return fail(HULL_EUNSUPPORTED,
                     "tensor '%.*s' has external data, the model has no folder",
                     STR_ARG(e->name));
@@ -324,8 +324,8 @@ static hull_status place_external(weight_storage *s, weights *w,
         return fail(HULL_EFORMAT, "tensor '%.*s' has external length '%.*s'",
                     STR_ARG(e->name), STR_ARG(t->length));
     TRY(want_len(e, len));
-    TRY(note(onnx_external_file(&s->file, w, dir, t->location), "tensor '%.*s'",
-             STR_ARG(e->name)));
+    TRY(note(onnx_external_file(&s->file, w, model, t->location),
+             "tensor '%.*s'", STR_ARG(e->name)));
     if (!add_u64(&end, s->off, len) || end > w->files[s->file].size)
         return fail(HULL_EFORMAT,
                     "tensor '%.*s' takes %llu bytes at byte %llu, '%.*s' has "
@@ -365,11 +365,11 @@ static hull_status place_view(weight_storage *s, const weights *w, bytes b,
 }
 
 static hull_status place(weight_storage *s, weights *w, const weight_entry *e,
-                         proto *t, int32_t index, const char *dir,
+                         proto *t, int32_t index, const char *model,
                          uint64_t numel)
 {
     if (t->external)
-        return place_external(s, w, e, t, dir);
+        return place_external(s, w, e, t, model);
     if (t->n_ints)
         return decode_ints(s, e, t, numel);
     if (t->split) {
@@ -395,7 +395,7 @@ static hull_status add_storage_entry(weights *w, weight_storage *s,
 }
 
 static hull_status add_proto(weights *w, str name, proto *t, int32_t index,
-                             const char *dir, bool inline_value)
+                             const char *model, bool inline_value)
 {
     weight_entry e = { .name = name, .inline_value = inline_value };
     weight_storage s = { .file = -1 };
@@ -403,7 +403,7 @@ static hull_status add_proto(weights *w, str name, proto *t, int32_t index,
     hull_status st;
 
     TRY(check_proto(&e, t, &numel));
-    st = place(&s, w, &e, t, index, dir, numel);
+    st = place(&s, w, &e, t, index, model, numel);
     if (st != HULL_OK) {
         mem_free(s.owned);
         return st;
@@ -412,7 +412,7 @@ static hull_status add_proto(weights *w, str name, proto *t, int32_t index,
 }
 
 hull_status onnx_tensor_add(weights *w, str name, bytes tensor, int32_t index,
-                            const char *dir, bool inline_value)
+                            const char *model, bool inline_value)
 {
     proto t;
     const uint8_t *base = tensor.p;
@@ -422,7 +422,7 @@ hull_status onnx_tensor_add(weights *w, str name, bytes tensor, int32_t index,
         base = w->files[index].p;
     st = parse(&t, tensor, base);
     if (st == HULL_OK)
-        st = add_proto(w, name, &t, index, dir, inline_value);
+        st = add_proto(w, name, &t, index, model, inline_value);
     proto_fini(&t);
     return st;
 }
@@ -433,7 +433,7 @@ typedef struct source {
     weights *w;
     int32_t index;
     const uint8_t *base;
-    char *dir;
+    const char *model;
 } source;
 
 /* As onnx_tensor_add, for a whole file: text is left out, it is no weight. */
@@ -451,7 +451,7 @@ static hull_status add_or_skip(source *s, str name, bytes tensor,
         types[t.type].dtype == HULL_NONE)
         log_info("weights", "text '%.*s' is no weight", STR_ARG(name));
     else if (st == HULL_OK)
-        st = add_proto(s->w, name, &t, s->index, s->dir, inline_value);
+        st = add_proto(s->w, name, &t, s->index, s->model, inline_value);
     proto_fini(&t);
     return st;
 }
@@ -574,7 +574,7 @@ static hull_status add_constant(source *s, str output, const constant *c)
     if (c->has_tensor)
         return add_or_skip(s, output, c->tensor, true);
     if (c->sparse.p != NULL)
-        return onnx_sparse_add(s->w, output, c->sparse, s->dir, true);
+        return onnx_sparse_add(s->w, output, c->sparse, s->model, true);
     log_info("weights", "text '%.*s' is no weight", STR_ARG(output));
     return HULL_OK;
 }
@@ -659,7 +659,7 @@ static hull_status read_graph(source *s, bytes graph)
         else if (f.number == 5)
             TRY(add_or_skip(s, (str){ 0 }, f.b, false));
         else
-            TRY(onnx_sparse_add(s->w, (str){ 0 }, f.b, s->dir, false));
+            TRY(onnx_sparse_add(s->w, (str){ 0 }, f.b, s->model, false));
     }
 }
 
@@ -692,16 +692,10 @@ hull_status onnx_data_read(weights *w, file *f)
 {
     source s = { .w = w };
     bytes graph = { 0 };
-    hull_status st;
 
     TRY(find_graph(&graph, f));
     s.base = f->p;
-    s.dir = path_dir(f->path);
-    if (!s.dir)
-        return fail_oom(1);
-    st = weights_take_file(w, f, &s.index);
-    if (st == HULL_OK)
-        st = read_graph(&s, graph);
-    mem_free(s.dir);
-    return st;
+    TRY(weights_take_file(w, f, &s.index));
+    s.model = w->files[s.index].path; /* owned by w; more files may move it */
+    return read_graph(&s, graph);
 }

@@ -8,8 +8,9 @@
 
 #include "weights/index.h"
 
-/* Maps dir/location into w, or finds it there; *out is the file's index. */
-hull_status onnx_external_file(int32_t *out, weights *w, const char *dir,
+/* Maps location beside the model into w, or finds it there; *out is the file's
+ * index. */
+hull_status onnx_external_file(int32_t *out, weights *w, const char *model,
                                str location) MUST_CHECK;
 
 #endif

@@ -101,15 +101,15 @@ static hull_status check_parts(sparse *s, const weight_entry *v,
     return HULL_OK;
 }
 
-static hull_status read_parts(sparse *s, const char *dir)
+static hull_status read_parts(sparse *s, const char *model)
 {
     const weight_entry *v, *i;
     weights *w = NULL;
     hull_status st = HULL_OK;
 
     TRY(weights_new(&w, WEIGHTS_ONNX));
-    TRY_OUT(onnx_tensor_add(w, str_of("values"), s->values, -1, dir, true));
-    TRY_OUT(onnx_tensor_add(w, str_of("indices"), s->indices, -1, dir, true));
+    TRY_OUT(onnx_tensor_add(w, str_of("values"), s->values, -1, model, true));
+    TRY_OUT(onnx_tensor_add(w, str_of("indices"), s->indices, -1, model, true));
     v = weights_at(w, 0);
     i = weights_at(w, 1);
     TRY_OUT(check_parts(s, v, i));
@@ -199,7 +199,7 @@ out:
     return st;
 }
 
-hull_status onnx_sparse_add(weights *w, str name, bytes b, const char *dir,
+hull_status onnx_sparse_add(weights *w, str name, bytes b, const char *model,
                             bool inline_value)
 {
     sparse s = {.rank = 0};
@@ -210,7 +210,7 @@ hull_status onnx_sparse_add(weights *w, str name, bytes b, const char *dir,
         s.name = name;
     if (s.name.n == 0)
         TRY_OUT(fail(HULL_EFORMAT, "a sparse initializer has no name"));
-    TRY_OUT(read_parts(&s, dir));
+    TRY_OUT(read_parts(&s, model));
     TRY_OUT(add_dense(w, &s, inline_value));
 out:
     mem_free(s.dims);

@@ -15,15 +15,17 @@
 #define INDEX_JSON_MAX ((size_t)64 << 20)
 
 
-static hull_status read_shard(weights *w, const char *dir, const char *name)
+static hull_status read_shard(weights *w, const char *index,
+                              const char *name)
 {
-    char *path = path_join(dir, name);
+    char *dir = path_dir(index), *path = dir ? path_join(dir, name) : NULL;
     file f = { .fd = -1 };
     hull_status st;
 
+    mem_free(dir);
     if (!path)
-        return fail_oom(strlen(dir) + strlen(name) + 2);
-    st = file_map(&f, path);
+        return fail_oom(strlen(index) + strlen(name) + 2);
+    st = file_map_below(&f, path, index);
     if (st == HULL_OK)
         st = str_ends(str_of(name), SAFETENSORS)
                  ? safetensors_read(w, &f)
@@ -83,7 +85,7 @@ static hull_status check_kind(weights *w, const char *shard)
     return HULL_OK;
 }
 
-static hull_status read_map(weights *w, json_t *map, const char *dir)
+static hull_status read_map(weights *w, json_t *map, const char *index)
 {
     hull_status st = HULL_OK;
     strmap seen = { 0 };
@@ -111,7 +113,7 @@ static hull_status read_map(weights *w, json_t *map, const char *dir)
                          shard, name));
         TRY_OUT(check_kind(w, shard));
         TRY_OUT(strmap_set(&seen, s, 1));
-        TRY_OUT(read_shard(w, dir, shard));
+        TRY_OUT(read_shard(w, index, shard));
         TRY_OUT(check_shard(w, first, map, shard));
     }
     if (w->n != json_object_size(map)) {
@@ -130,7 +132,7 @@ out:
 hull_status shards_read(weights *w, const char *index_path)
 {
     hull_status st = HULL_OK;
-    char *text = NULL, *dir = NULL;
+    char *text = NULL;
     size_t n;
     json_t *root = NULL, *map;
 
@@ -140,15 +142,11 @@ hull_status shards_read(weights *w, const char *index_path)
         TRY_OUT(fail(HULL_EFORMAT, "index of shards is %s, not an object",
                      json_kind(root)));
     TRY_OUT(json_want_object(&map, root, "weight_map", "index of shards"));
-    dir = path_dir(index_path);
-    if (!dir)
-        TRY_OUT(fail_oom(strlen(index_path)));
-    TRY_OUT(read_map(w, map, dir));
+    TRY_OUT(read_map(w, map, index_path));
     if (w->format == WEIGHTS_MEMORY) /* an empty map */
         w->format = WEIGHTS_SAFETENSORS;
 out:
     json_free(root);
-    mem_free(dir);
     mem_free(text);
     return st;
 }

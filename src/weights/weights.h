@@ -158,13 +158,13 @@ hull_status onnx_data_read(weights *w, file *f) MUST_CHECK;
 hull_status pt2_data_read(weights *w, file *f) MUST_CHECK;
 
 /* onnx_data.c, for the ONNX frontend: the TensorProto `tensor` as an entry.
- * dir: folder for external data, "" = external data is refused. */
+ * model: the file beside which external data lies, "" = it is refused. */
 hull_status onnx_tensor_add(weights *w, str name, bytes tensor, int32_t file,
-                            const char *dir, bool inline_value) MUST_CHECK;
+                            const char *model, bool inline_value) MUST_CHECK;
 hull_dtype onnx_dtype(int64_t data_type); /* HULL_NONE when unknown, text */
 /* onnx_sparse.c: a SparseTensorProto as a dense entry; name.p NULL: its own. */
 hull_status onnx_sparse_add(weights *w, str name, bytes sparse,
-                            const char *dir, bool inline_value) MUST_CHECK;
+                            const char *model, bool inline_value) MUST_CHECK;
 hull_status onnx_sparse_name(str *out, bytes sparse) MUST_CHECK;
 
 /* onnx_strings.c: a TensorProto of text; strings are views of it. */

@@ -441,8 +441,6 @@ static void external_data(void **state)
 
 static void external_attacks(void **state)
 {
-    char to[128];
-
     (void)state;
     put("data", "abcdefghijklmnop", 16);
     open_bad(external(NULL, NULL, NULL), HULL_EFORMAT, "without a location");
@@ -450,8 +448,8 @@ static void external_attacks(void **state)
     open_bad(external("../data", NULL, NULL), HULL_EFORMAT, "relative path");
     open_bad(external("a/../../data", NULL, NULL), HULL_EFORMAT, "relative");
     open_bad(external("/etc/passwd", NULL, NULL), HULL_EFORMAT, "relative");
-    open_bad(external("none", NULL, NULL), HULL_ENOTFOUND, "not exist");
-    open_bad(external("data/x", NULL, NULL), HULL_ENOTFOUND, "not exist");
+    open_bad(external("none", NULL, NULL), HULL_ENOTFOUND, "No such file");
+    open_bad(external("data/x", NULL, NULL), HULL_ENOTFOUND, "Not a directory");
     open_bad(external("data", "-1", NULL), HULL_EFORMAT, "offset '-1'");
     open_bad(external("data", "1e3", NULL), HULL_EFORMAT, "offset '1e3'");
     open_bad(external("data", "18446744073709551616", NULL), HULL_EFORMAT,
@@ -461,20 +459,6 @@ static void external_attacks(void **state)
     open_bad(external("data", "5", NULL), HULL_EFORMAT, "has 16");
     open_bad(external("data", "0", "11"), HULL_EFORMAT, "wants 12");
     open_bad(external("data", "0", "x"), HULL_EFORMAT, "length 'x'");
-
-    memcpy(to, at("link"), strlen(at("link")) + 1);
-    assert_int_equal(symlink("data", to), 0);
-    open_bad(external("link", NULL, NULL), HULL_EFORMAT, "symbolic link");
-    assert_int_equal(unlink(to), 0);
-    assert_int_equal(symlink(".", to), 0);
-    open_bad(external("link/data", NULL, NULL), HULL_EFORMAT, "symbolic link");
-    assert_int_equal(unlink(to), 0);
-    assert_int_equal(mkfifo(to, 0600), 0);
-    open_bad(external("link", NULL, NULL), HULL_EFORMAT, "regular file");
-    assert_int_equal(unlink(to), 0);
-    assert_int_equal(mkdir(to, 0700), 0);
-    open_bad(external("link", NULL, NULL), HULL_EFORMAT, "regular file");
-    assert_int_equal(rmdir(to), 0);
 }
 
 /* The frontend's entry: a tensor in memory, no folder. */
