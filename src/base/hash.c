@@ -117,6 +117,15 @@ checksum checksum_of(const void *p, size_t n)
     return (checksum){ h.low64, h.high64 };
 }
 
+uint64_t hash64_keyed(const void *p, size_t n)
+{
+    uint64_t seed;
+
+    pthread_once(&once, init);
+    memcpy(&seed, map_key, sizeof(seed));
+    return XXH3_64bits_withSeed(n == 0 ? "" : p, n, seed);
+}
+
 uint64_t hash64(const void *p, size_t n)
 {
     return XXH3_64bits(n == 0 ? "" : p, n);

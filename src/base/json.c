@@ -13,13 +13,15 @@
 #include <jansson.h>
 #include <string.h>
 
-#define MAX_DEPTH 128
+#define JSON_DEPTH_MAX 128
+#define JSON_VALUES_MAX ((size_t)1 << 23)
 
-/* Deepest nesting of brackets outside strings; broken text gives any number,
- * but never one below what a parser could reach. */
-static size_t nesting(const char *p, size_t n)
+/* Deepest nesting of brackets outside strings, and how many values there may
+ * be; broken text gives any numbers, but never ones below what a parser could
+ * reach. */
+static size_t nesting(size_t *out_values, const char *p, size_t n)
 {
-    size_t i, depth = 0, most = 0;
+    size_t i, depth = 0, most = 0, values = 1;
     bool quoted = false;
 
     for (i = 0; i < n; i++) {
@@ -30,27 +32,34 @@ static size_t nesting(const char *p, size_t n)
                 quoted = false;
         } else if (p[i] == '"') {
             quoted = true;
+        } else if (p[i] == ',') {
+            values++;
         } else if (p[i] == '[' || p[i] == '{') {
             depth++;
+            values++;
             most = depth > most ? depth : most;
         } else if ((p[i] == ']' || p[i] == '}') && depth > 0) {
             depth--;
         }
     }
+    *out_values = values;
     return most;
 }
 
 hull_status json_parse(json_t **out, const char *p, size_t n, const char *what)
 {
-    size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, depth;
+    size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, depth, values;
     json_error_t err;
     json_t *j;
 
     *out = NULL;
-    depth = nesting(p, n);
-    if (depth > MAX_DEPTH)
+    depth = nesting(&values, p, n);
+    if (depth > JSON_DEPTH_MAX)
         return fail(HULL_EFORMAT, "%s nests %zu deep, wanted at most %d", what,
-                    depth, MAX_DEPTH);
+                    depth, JSON_DEPTH_MAX);
+    if (values > JSON_VALUES_MAX)
+        return fail(HULL_EFORMAT, "%s has %zu values, wanted at most %zu", what,
+                    values, JSON_VALUES_MAX);
     memset(&err, 0, sizeof(err));
     j = json_loadb(n == 0 ? "" : p, n, flags, &err);
     if (j == NULL && (err.text[0] == '\0' ||

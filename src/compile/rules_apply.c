@@ -13,6 +13,7 @@
 
 #define SHOWN_MAX 12
 #define MADE_MAX 1000000
+#define TRIES_MAX ((uint64_t)1 << 30) /* rules times names of the checkpoint */
 
 typedef struct applier {
     mapped *mp;
@@ -262,6 +263,10 @@ static hull_status apply_all(applier *a, const char *path)
 {
     hull_status st = HULL_OK;
 
+    if ((uint64_t)a->rs->n * weights_count(a->mp->w) > TRIES_MAX)
+        return fail(HULL_EUNSUPPORTED, "mapping %s has %u rules, too many to "
+                    "try on the %zu tensors of %s", path, a->rs->n,
+                    weights_count(a->mp->w), weights_label(a->mp->w));
     buf_init(&a->errors, ERROR_TEXT_MAX);
     buf_init(&a->text, (size_t)64 << 20);
     buf_init(&a->name, 64 * 1024);

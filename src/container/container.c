@@ -19,6 +19,10 @@
 #include <string.h>
 #include <zstd.h>
 
+/* A frame is blocks of a header and at most so much. */
+#define BLOCK_HEADER 3
+#define BLOCK_MAX ((uint64_t)128 << 10)
+
 typedef struct section {
     char tag[TAG_SIZE];
     uint64_t off, stored, size;
@@ -359,6 +363,10 @@ static hull_status unpack(const container *c, section *s)
         return fail(HULL_EFORMAT,
                     "compressed section '%s' does not hold the %" PRIu64
                     " bytes of the table", s->tag, s->size);
+    if (s->size / BLOCK_MAX > s->stored / BLOCK_HEADER)
+        return fail(HULL_EFORMAT,
+                    "compressed section '%s' claims %" PRIu64 " bytes of %"
+                    PRIu64, s->tag, s->size, s->stored);
     p = mem_alloc(s->size);
     if (p == NULL)
         return fail_oom(s->size);

@@ -72,7 +72,7 @@ static uint64_t node_hash(const dim_node *n)
 {
     int64_t w[4] = { n->op, n->a, n->b, n->value };
 
-    return hash64(w, sizeof(w));
+    return hash64_keyed(w, sizeof(w));
 }
 
 /* Doubles both hash tables (open addressing, entry number + 1). */
@@ -96,7 +96,7 @@ static bool rehash(struct dim_table *t)
         a[s] = i + 1;
         if (dim_index(e->canon) != i)
             continue;
-        s = hash64(e->key, e->n_key * sizeof(*e->key)) & (cap - 1);
+        s = hash64_keyed(e->key, e->n_key * sizeof(*e->key)) & (cap - 1);
         while (b[s] != 0)
             s = (s + 1) & (cap - 1);
         b[s] = i + 1;
@@ -211,7 +211,7 @@ static bool find_canon(ir *m, dim_entry *e, uint32_t self)
     size_t s;
 
     make_key(&k, m, &e->node, self);
-    s = hash64(k.w, k.n * sizeof(*k.w)) & (t->cap_hash - 1);
+    s = hash64_keyed(k.w, k.n * sizeof(*k.w)) & (t->cap_hash - 1);
     for (; t->by_key[s] != 0; s = (s + 1) & (t->cap_hash - 1)) {
         const dim_entry *o = t->entries[t->by_key[s] - 1];
 

@@ -32,7 +32,7 @@ const pass_row *pass_find(str name)
 /* HULL_DUMP lists "before:NAME" or "after:NAME"; NAME may be "all". */
 static bool dump_wanted(const char *when, const char *name)
 {
-    str rest = str_of(getenv("HULL_DUMP"));
+    str rest = str_of(secure_getenv("HULL_DUMP"));
 
     while (rest.n > 0) {
         str which, item = str_trim(str_split(rest, ',', &rest));
@@ -48,7 +48,7 @@ static bool dump_wanted(const char *when, const char *name)
 static hull_status dump(const graph *g, const char *when, const char *name)
 {
     static atomic_uint serial;
-    const char *dir = getenv("HULL_DUMP_DIR");
+    const char *dir = secure_getenv("HULL_DUMP_DIR");
     hull_status st = HULL_OK;
     buf path, text;
     file_part part;

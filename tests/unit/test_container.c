@@ -323,6 +323,36 @@ static void forged_entries(void **state)
     assert_int_equal(read_forged(true, 2 * ENTRY, 'a', 8), HULL_EFORMAT);
 }
 
+/* A frame that claims a gigabyte in 16 bytes, and a table that agrees: no
+ * memory is taken for it. */
+static void claims(void **state)
+{
+    static const uint8_t frame[] = { 0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0,
+                                     0x40, 0,    0,    0,    0,    1, 0, 0 };
+    buf b = small_file();
+    size_t entry = b.n - 3 * ENTRY - 16 + ENTRY;
+    uint64_t off = 0, stored = 0;
+    container *c;
+    checksum s;
+    bytes data;
+
+    (void)state;
+    memcpy(&off, b.p + entry + AT_OFF, 8);
+    memcpy(&stored, b.p + entry + AT_STORED, 8);
+    assert_true(stored >= sizeof frame);
+    memcpy(b.p + off, frame, sizeof frame);
+    s = checksum_of(b.p + off, stored);
+    poke(&b, entry + ENTRY - 16, s.lo, 8);
+    poke(&b, entry + ENTRY - 8, s.hi, 8);
+    poke(&b, entry + AT_SIZE, (uint64_t)1 << 30, 8);
+    seal(&b);
+    assert_int_equal(container_open(&c, view(&b), ANY), HULL_OK);
+    assert_int_equal(container_get(c, "big", ANY, &data), HULL_EFORMAT);
+    assert_non_null(strstr(error_text(), "claims 1073741824 bytes of"));
+    container_free(c);
+    buf_fini(&b);
+}
+
 /* A compressed section that claims more than is allowed, or than it holds. */
 static void bombs(void **state)
 {
@@ -410,6 +440,7 @@ int main(void)
         cmocka_unit_test(forged_headers),
         cmocka_unit_test(forged_entries),
         cmocka_unit_test(bombs),
+        cmocka_unit_test(claims),
         cmocka_unit_test(large_sections_are_checked_when_asked_for),
         cmocka_unit_test(every_allocation_may_fail),
     };

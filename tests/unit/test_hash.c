@@ -75,6 +75,8 @@ static void checksums_are_xxh3(void **state)
 
     (void)state;
     assert_true(hash64(NULL, 0) == 0x2d06800538d394c2u);
+    assert_true(hash64_keyed("abc", 3) == hash64_keyed("abc", 3));
+    assert_true(hash64_keyed("abc", 3) != hash64("abc", 3)); /* it has a key */
     assert_true(empty.hi == 0x99aa06d3014798d8u);
     assert_true(empty.lo == 0x6001c324468d497fu);
     assert_false(a.lo == b.lo && a.hi == b.hi);

@@ -99,6 +99,29 @@ static void bad_documents_are_refused(void **state)
     json_free(j);
 }
 
+/* Each value costs far more memory than its three bytes of text. */
+static void values_are_bounded(void **state)
+{
+    const size_t most = (size_t)1 << 23, n = 3 * most + 2;
+    char *text = mem_alloc(n);
+    json_t *j;
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i + 1 < n; i += 3)
+        memcpy(text + i, "[],", 3);
+    text[0] = '[';
+    text[n - 1] = ']';
+    assert_int_equal(json_parse(&j, text, n, "doc"), HULL_EFORMAT);
+    assert_non_null(strstr(error_text(), "values, wanted at most 8388608"));
+    memset(text, ',', n); /* in a text, commas are nothing */
+    memcpy(text, "[\"", 2);
+    memcpy(text + n - 2, "\"]", 2);
+    assert_int_equal(json_parse(&j, text, n, "doc"), HULL_OK);
+    json_free(j);
+    mem_free(text);
+}
+
 static void nesting_is_bounded(void **state)
 {
     static char text[200000];
@@ -150,6 +173,7 @@ int main(void)
         cmocka_unit_test(lookups_name_what_is_wrong),
         cmocka_unit_test(bad_documents_are_refused),
         cmocka_unit_test(nesting_is_bounded),
+        cmocka_unit_test(values_are_bounded),
         cmocka_unit_test(jansson_is_out_of_reach_of_the_hook),
     };
 

@@ -101,6 +101,37 @@ static void malformed(void **state)
     assert_int_equal(rules_read(&rs, at("zero")), HULL_EFORMAT);
 }
 
+/* Every rule is tried on every name, which is no work without an end. */
+static void tries_have_a_limit(void **state)
+{
+    enum { N_RULES = 60000, N_TENSORS = 20000 };
+    static const float zero[1];
+    static const int64_t one[] = { 1 };
+    hull_tensor t = { .data = (void *)(uintptr_t)zero, .shape = one,
+                      .rank = 1, .dtype = HULL_F32 };
+    hull_weights *w;
+    mapped *mp;
+    char name[16];
+    buf b;
+
+    (void)state;
+    buf_init(&b, (size_t)1 << 20);
+    for (int i = 0; i < N_RULES; i++)
+        buf_puts(&b, "a = t1\n");
+    OK(buf_status(&b));
+    spill(at("rules"), b.p, b.n);
+    buf_fini(&b);
+    OK(hull_weights_new(&w));
+    for (int i = 0; i < N_TENSORS; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        OK(hull_weights_add(w, name, &t, NULL, NULL));
+    }
+    assert_int_equal(mapped_new(&mp, at("rules"), w), HULL_EUNSUPPORTED);
+    assert_non_null(strstr(error_text(), "60000 rules, too many to try"));
+    assert_null(mp);
+    hull_weights_unref(w);
+}
+
 /* Whatever is in a file: an answer or an error. */
 static void damaged(void **state)
 {
@@ -646,6 +677,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads),
         cmocka_unit_test(malformed),
+        cmocka_unit_test(tries_have_a_limit),
         cmocka_unit_test(damaged),
         cmocka_unit_test(patterns),
         cmocka_unit_test(a_mapping_names_the_tensors),
