@@ -19,14 +19,7 @@
 #define CODEC(f) NULL
 #endif
 
-typedef struct format {
-    const char *name, *package;
-    image_decoder *decode;  /* NULL: not in this build */
-    size_t at, n;           /* of the magic */
-    const char *magic;
-} format;
-
-static const format formats[] = {
+static const image_format formats[] = {
     {"BMP", "", image_bmp, 0, 2, "BM"},
     {"PNM", "", image_pnm, 0, 2, "P1"},
     {"PNM", "", image_pnm, 0, 2, "P2"},
@@ -87,26 +80,30 @@ hull_status image_infer(graph *g, node *n)
                      (dim[]){ DIM_UNKNOWN, DIM_UNKNOWN, channels }, 3);
 }
 
+const image_format *image_format_of(bytes b)
+{
+    for (size_t i = 0; i < COUNT_OF(formats); i++) {
+        const image_format *f = &formats[i];
+
+        if (b.n >= f->at + f->n && memcmp(b.p + f->at, f->magic, f->n) == 0)
+            return f;
+    }
+    return NULL;
+}
+
 /* m is empty when nothing can decode b. */
 static hull_status decode(image *m, const node *n, bytes b)
 {
+    const image_format *f = image_format_of(b);
     char what[128];
 
     *m = (image){0};
-    for (size_t i = 0; i < COUNT_OF(formats); i++) {
-        const format *f = &formats[i];
-
-        if (b.n < f->at + f->n || memcmp(b.p + f->at, f->magic, f->n) != 0)
-            continue;
-        if (f->decode == NULL)
-            return fail(HULL_EUNSUPPORTED, "%s: a %s picture, but this build "
-                        "of Hull has no decoder for it (Debian: %s, CMake: "
-                        "HULL_IMAGES)", node_what(n, what), f->name,
-                        f->package);
-        if (!f->decode(m, b))
-            *m = (image){0};
-        return HULL_OK;
-    }
+    if (f != NULL && f->decode == NULL)
+        return fail(HULL_EUNSUPPORTED, "%s: a %s picture, but this build "
+                    "of Hull has no decoder for it (Debian: %s, CMake: "
+                    "HULL_IMAGES)", node_what(n, what), f->name, f->package);
+    if (f != NULL && !f->decode(m, b))
+        *m = (image){0};
     return HULL_OK;
 }
 

@@ -31,4 +31,13 @@ image_decoder image_bmp, image_pnm;
 image_decoder image_jpeg, image_png, image_webp, image_tiff, image_jpeg2000;
 #endif
 
+typedef struct image_format {
+    const char *name, *package;
+    image_decoder *decode; /* NULL: not in this build */
+    size_t at, n;          /* of the magic */
+    const char *magic;
+} image_format;
+/* What the first bytes of b say that it is; NULL: nothing that is known. */
+const image_format *image_format_of(bytes b);
+
 #endif

@@ -4,8 +4,10 @@
 lies about sizes. Every function gives {name: bytes}."""
 import io
 import json
+import re
 import struct
 import zipfile
+import zlib
 
 from inside import encode, varint
 
@@ -385,3 +387,71 @@ def ir():
         "comment": "// " + "x" * 100_000,
     }
     return {k: v.encode() for k, v in files.items()}
+
+
+# ---- pictures --------------------------------------------------------------
+
+def images(header):
+    """The small pictures of the unit test, and those that claim to be huge."""
+    with open(header, encoding="utf-8") as f:
+        text = f.read()
+    files = {name: bytes(int(n) for n in re.findall(r"\d+", numbers))
+             for name, numbers in re.findall(
+                 r"uint8_t (\w+)_file\[\] = \{([^}]*)\}", text)}
+    bmp = b"BM" + struct.pack("<IIIIiiHHIIiiII", 78, 0, 54, 40, 3, 2, 1, 24, 0,
+                              24, 1, 1, 0, 0) + bytes(24)
+    files["bmp"] = bmp
+    for i, (w, h) in enumerate(((1 << 30, 1), (1, -(1 << 31)), (-1, 1),
+                                (65536, 65536), (11585, 11585))):
+        files[f"bmp{i}"] = bmp[:18] + struct.pack("<ii", w, h) + bmp[26:]
+    for i, kind in enumerate((1, 2, 3, 4, 5, 6)):
+        files[f"pnm{i}"] = b"P%d 3 2 255\n" % kind + b"1 0 1 0 1 0 " * 3
+        files[f"pnm_huge{i}"] = b"P%d 99999999999 99999999999 1\n" % kind
+        files[f"pnm_claim{i}"] = b"P%d 11585 11585 255\n" % kind
+    if "png" in files:
+        at = files["png"].index(b"IHDR") + 4
+        body = struct.pack(">II", 1 << 30, 1 << 30) + files["png"][at + 8:
+                                                                  at + 13]
+        crc = struct.pack(">I", zlib.crc32(b"IHDR" + body))
+        files["png_huge"] = files["png"][:at] + body + crc + \
+            files["png"][at + 17:]
+    return files
+
+
+# ---- regular expressions ---------------------------------------------------
+
+def regex():
+    """pattern, zero byte, text"""
+    aaa = b"a" * 200
+    pairs = [
+        (b"", b""), (b"a", b"a"), (b"(a+)+b", aaa), (b"(a|aa)+$", aaa + b"!"),
+        (b"(a*)*", aaa), (b"(.*)*(.*)*(.*)*x", aaa), (b"a{1000}", aaa),
+        (b"(a{100}){100}", aaa), (b"((a{10}){10}){10}", aaa),
+        (b"(?:a?){1000}a{1000}", aaa), (b"(" * 5000 + b")" * 5000, b""),
+        (b"[" * 60000, b""), (b"(?P<n>a)(?P<n>b)", b"ab"),
+        (b"(?i)\xc3\x9f", b""),
+        (b"\\pL+", b"abc"), (b"[[:alpha:]]+", b"abc"), (b"[^a-z\\d]", b"\xff"),
+        (b"a" * 70000, aaa), (b"\xff", b"\xff"), (b"(?s).*", b"\n\0"),
+        (b"^\\w+@[a-z]+\\.com$", b"me@host.com"), (b"(?R)", aaa),
+        (b"(a)\\1", b"aa"), (b"(?=a)a", b"a"), (b"a|" * 10000, b"b"),
+        (b"(?:" * 249 + b"a" + b")*" * 249, aaa)]
+    return {f"pair{i}": p + b"\0" + t for i, (p, t) in enumerate(pairs)}
+
+
+# ---- mapping rules ---------------------------------------------------------
+
+def rules():
+    stars = ".".join("*" * 8)
+    texts = [
+        "x.*.w = \"model.layers.*.q.weight\"  // a rename\n",
+        "** = model.**\n", "c = d/e:0\n_ = b\n",
+        "x.*.w = concat \"model.layers.*.q.weight\", "
+        "\"model.layers.*.k.weight\" {axis=0}\n",
+        "z = {\n  %t = transpose \"a\" {perm=[1,0]}\n  return %t }\n",
+        "z = { %t = matmul \"a\", \"b\"\n return %t }\n",
+        "z = reshape \"a\" {shape=[3,2]}\nz = \"b\"\n",
+        f"{stars} = {stars}\n", "a.**.** = b\n", "** = **\n" * 3000,
+        "x = {" * 3000, "x = expand \"a\" {shape=[9000000000,1000000000,6]}\n",
+        "x = concat " + ", ".join(["\"a\""] * 500) + " {axis=0}\n",
+        "x = \"" + "a" * 100000 + "\"\n", "." * 100000 + " = a\n"]
+    return {f"rules{i}": t.encode() for i, t in enumerate(texts)}

@@ -6,16 +6,19 @@
 From each seed: the seed, truncations, flipped bits, lengths and offsets
 overwritten with extreme values, pieces removed and repeated, and changes below
 the framing (inside.py). Then the hand-made files of hostile.py, operations
-with random operands (soup.py), and what fuzzers found (corpus/). A fixed random sequence makes the files the same
-everywhere. With the program HULL, module files are made first, as seeds.
+with random operands (soup.py), and what fuzzers found: corpus/TARGET/ has the
+files that once failed, corpus/TARGET.tar.xz those that reach code which nothing
+else here does (`make fuzz-merge` makes it). A fixed random sequence makes the
+files the same everywhere. With the program HULL, module files are made first,
+as seeds.
 """
 import glob
 import os
 import random
-import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 import hostile
@@ -26,8 +29,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 PER_SEED = 40
 
-# target -> patterns of seed files, relative to the repository
+# target -> patterns of seed files, relative to the repository; none when
+# HOSTILE has them all
 SEEDS = {
+    "image": [],
+    "regex": [],
+    "rules": [],
     "npy": ["tests/data/npy/*", "demo/test.npz"],
     "weights": ["demo/epoch1.safetensors", "demo/digits.onnx",
                 "demo/digits.pt2", "tests/data/torch/*"],
@@ -46,6 +53,10 @@ def stir(name, make, rows):
 
 
 HOSTILE = {
+    "image": [lambda: hostile.images(os.path.join(
+        ROOT, "tests/unit/image_files.h"))],
+    "regex": [hostile.regex],
+    "rules": [hostile.rules],
     "weights": [hostile.safetensors, hostile.torch, hostile.onnx],
     "ir": [hostile.ir],
     "model": [hostile.onnx],
@@ -151,13 +162,29 @@ def write(folder, name, data):
         f.write(data)
 
 
+def add_found(folder):
+    """What fuzzers found for this target; the number of files."""
+    found = os.path.join(ROOT, "tests/fuzz/corpus", os.path.basename(folder))
+    files = {}
+    for path in glob.glob(os.path.join(found, "*")):
+        with open(path, "rb") as f:
+            files["found_" + os.path.basename(path)] = f.read()
+    if os.path.exists(found + ".tar.xz"):
+        with tarfile.open(found + ".tar.xz") as t:
+            for member in t.getmembers():
+                files["packed_" + member.name] = t.extractfile(member).read()
+    for name, data in files.items():
+        write(folder, name, data)
+    return len(files)
+
+
 def make_target(folder, seeds):
     """Fills the folder; the number of files."""
     os.makedirs(folder, exist_ok=True)
     for old in os.listdir(folder):
         os.remove(os.path.join(folder, old))
     write(folder, "empty", b"")
-    changes = max(2, min(PER_SEED, PER_TARGET_MAX // len(seeds)))
+    changes = max(2, min(PER_SEED, PER_TARGET_MAX // max(len(seeds), 1)))
     for seed in seeds:
         with open(seed, "rb") as f:
             data = f.read()
@@ -173,12 +200,7 @@ def make_target(folder, seeds):
         made |= make()
     for name, data in made.items():
         write(folder, name, data)
-    found = glob.glob(os.path.join(ROOT, "tests/fuzz/corpus",
-                                   os.path.basename(folder), "*"))
-    for path in found:
-        shutil.copy(path, os.path.join(folder, "found_" +
-                                       os.path.basename(path)))
-    return 1 + len(seeds) * (1 + changes) + len(made) + len(found)
+    return 1 + len(seeds) * (1 + changes) + len(made) + add_found(folder)
 
 
 def main():
@@ -191,7 +213,7 @@ def main():
         for target, patterns in SEEDS.items():
             seeds = sorted(p for pattern in patterns for p in glob.glob(
                 os.path.join(ROOT, pattern.replace("%", made))))
-            if seeds:
+            if seeds or not patterns:
                 total += make_target(os.path.join(sys.argv[1], target), seeds)
             else:
                 print(f"no seed for target {target}")
