@@ -377,6 +377,27 @@ def machine_paths(rep, files):
                 rep.problem(f"{path}:{n}", f"path of a machine: {m.group(0)}")
 
 
+def limits(rep, files):
+    """The values of docs/security.md are those of the sources."""
+    units = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+    page = "docs/security.md"
+    for n, line in enumerate(read(page).splitlines(), 1):
+        row = re.match(r"\|.*\| ([^|]+) \| `([^`|]+)` `(\w+)` \|$", line)
+        if not row:
+            continue
+        number, _, unit = row[1].partition(" ")
+        value = units.get(unit, 1) * int(number.replace(",", "")) \
+            if "^" not in number else eval(row[1].replace("^", "**"))
+        found = re.search(rf"^#define {row[3]} +(.*?)(?: */\*.*)?$",
+                          read(row[2]), re.M)
+        if not found:
+            rep.problem(f"{page}:{n}", f"{row[2]} has no {row[3]}")
+            continue
+        code = re.sub(r"\((?:u?int\d+_t|size_t)\)|(?<=\d)[uUlL]+", "", found[1])
+        if eval(code) != value:
+            rep.problem(f"{page}:{n}", f"{row[3]} is {found[1]}, not {row[1]}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
@@ -386,7 +407,8 @@ def main():
     rep = Report()
     for check in (layering, unique_names, build_lists, lengths, white_space,
                   banned_calls, op_rows, table_files, option_rows,
-                  generated_docs, header_alone, spdx, machine_paths):
+                  generated_docs, header_alone, spdx, machine_paths,
+                  limits):
         rep.run(check, files)
     rep.run(symbols, files, args.build, args.bless)
     for line in rep.problems:
