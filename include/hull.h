@@ -208,7 +208,39 @@ HULL_API hull_status hull_cache_stat(hull_cache *c, const char *counter,
 /* Reads every entry; bad ones are set aside. *out_bad counts them. */
 HULL_API hull_status hull_cache_verify(hull_cache *c, uint64_t *out_good,
                                        uint64_t *out_bad) HULL_MUST_CHECK;
+/* Removes what the folder and this cache's memory hold; stores keep theirs. */
 HULL_API hull_status hull_cache_clear(hull_cache *c) HULL_MUST_CHECK;
+
+/* A store of the caller's own, as a last tier: asked for what memory, folder
+ * and the stores of option cache_remote lack, and given what was built. Names
+ * are 64 hex digits, values are bytes in the format of docs/engine-format.md;
+ * they are checked as those of any store are, and never changed in place. The
+ * functions are called on the threads that compile, several at once, and must
+ * not use the cache. What is not HULL_OK or HULL_ENOTFOUND is a failure: it is
+ * counted, costs a miss and no more, and after three in a row the store is
+ * left alone. */
+typedef struct hull_cache_store {
+    void *user;
+    /* Calls take(sink, p, n) for the value, whole or in pieces, and stops when
+     * that is not HULL_OK. HULL_ENOTFOUND: there is none. */
+    hull_status (*get)(void *user, const char *name,
+                       hull_status (*take)(void *sink, const void *p,
+                                           size_t n), void *sink);
+    hull_status (*put)(void *user, const char *name, const void *p, size_t n);
+    /* May be NULL, as release. */
+    hull_status (*remove)(void *user, const char *name);
+    /* The last call, when the cache's last reference goes. */
+    void (*release)(void *user);
+} hull_cache_store;
+
+enum {
+    HULL_STORE_READ_ONLY = 1 /* put and remove are never called */
+};
+/* Copies the struct. Any thread may add one at any time; there are at most 16
+ * stores. After a failure release is not called. */
+HULL_API hull_status hull_cache_add_store(hull_cache *c,
+                                          const hull_cache_store *store,
+                                          unsigned flags) HULL_MUST_CHECK;
 HULL_API void hull_cache_unref(hull_cache *c);
 
 /* ---- Compile ------------------------------------------------------------- */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * cache.c - the verbs of the engine cache: open, get, put, reject. What the
- * system refuses is logged and counted; no caller of get or put can fail
- * because of it. The public hull_cache_* stand at the end.
+ * cache.c - the verbs of the engine cache: open, get, put, reject, over its
+ * tiers in their order. What the system or a store refuses is logged and
+ * counted; no caller of get or put can fail because of it. The public
+ * hull_cache_* stand at the end.
  */
 #include "cache/disk.h"
 
@@ -52,6 +53,43 @@ static hull_status given_path(char **out, const char *path)
     return *out != NULL ? HULL_OK : fail_oom(n);
 }
 
+/* The option, else the variable; "none" is neither. */
+static str setting(const options *o, option_id id, const char *variable)
+{
+    str v = option_str(o, id);
+
+    if (v.n == 0)
+        v = str_of(getenv(variable));
+    return str_is(v, "none") ? (str){"", 0} : v;
+}
+
+static hull_status open_secret(cache *c, str path)
+{
+    hull_status st;
+    char *z;
+
+    if (path.n == 0)
+        return HULL_OK;
+    z = mem_strndup(path.p, path.n);
+    if (z == NULL)
+        return fail_oom(path.n);
+    st = seal_open(&c->seal, z);
+    mem_free(z);
+    return st;
+}
+
+static hull_status open_tiers(cache *c, const options *o)
+{
+    c->limit = (uint64_t)option_int(o, OPT_cache_limit);
+    c->read_only = option_on(o, OPT_cache_read_only);
+    TRY(open_secret(c, setting(o, OPT_cache_secret,
+                               "HULL_CACHE_SECRET_FILE")));
+    TRY(memory_new(&c->memory, (uint64_t)option_int(o, OPT_cache_memory)));
+    TRY(disk_open(c));
+    return remotes_open(&c->remotes, setting(o, OPT_cache_remote,
+                                             "HULL_CACHE_REMOTE"));
+}
+
 hull_status cache_open(cache **out, const char *path, const options *o)
 {
     hull_status st = HULL_OK;
@@ -61,10 +99,9 @@ hull_status cache_open(cache **out, const char *path, const options *o)
     if (c == NULL)
         return fail_oom(sizeof *c);
     atomic_init(&c->refs, 1);
-    c->limit = (uint64_t)option_int(o, OPT_cache_limit);
     TRY_OUT(path != NULL ? given_path(&c->path, path)
                          : default_path(&c->path));
-    TRY_OUT(note(disk_open(c), "opening the cache"));
+    TRY_OUT(note(open_tiers(c, o), "opening the cache"));
     *out = c;
     c = NULL;
 out:
@@ -78,6 +115,9 @@ void cache_unref(cache *c)
         return;
     if (c->path != NULL)
         counters_flush(c);
+    remotes_close(c->remotes);
+    memory_free(c->memory);
+    seal_close(c->seal);
     mem_free(c->path);
     mem_free(c);
 }
@@ -100,7 +140,7 @@ void cache_entry_close(cache_entry *e)
 }
 
 typedef enum found {
-    FOUND, ABSENT, DAMAGED, COLLIDES, REFUSED
+    FOUND, ABSENT, DAMAGED, UNSIGNED, COLLIDES, REFUSED
 } found;
 
 static bool is_damage(hull_status st)
@@ -110,16 +150,20 @@ static bool is_damage(hull_status st)
 
 static found found_of(hull_status st)
 {
-    return st == HULL_OK         ? FOUND
-           : st == HULL_ENOTFOUND ? ABSENT
-           : is_damage(st)       ? DAMAGED
-                                 : REFUSED;
+    return st == HULL_OK           ? FOUND
+           : st == HULL_ENOTFOUND  ? ABSENT
+           : st == HULL_EMISMATCH  ? UNSIGNED
+           : is_damage(st)         ? DAMAGED
+                                   : REFUSED;
 }
 
-hull_status entry_open(cache_entry *out, cache_kind kind, bytes content,
-                       bytes *out_key)
+/* The MAC comes first: nothing of a forged entry is unpacked. */
+hull_status entry_open(cache_entry *out, const cache *c, cache_kind kind,
+                       const digest *key, bytes content, bytes *out_key)
 {
     TRY(container_open(&out->c, content, UINT64_MAX));
+    if (c->seal != NULL)
+        TRY(seal_check(c->seal, out->c, kind, key));
     return entry_check(out->c, kind, out_key);
 }
 
@@ -128,19 +172,53 @@ static bool same_text(bytes key, const cache_key *k)
     return key.n == k->preimage.n && memcmp(key.p, k->preimage.p, key.n) == 0;
 }
 
-/* Reads the folder. */
+/* An entry of that many bytes may stay in memory. One that a later one replaces
+ * does not: another process may do that. */
+static bool stays(const cache *c, cache_kind kind, uint64_t size)
+{
+    return !cache_kinds[kind].replaced && memory_wants(c->memory, size);
+}
+
+static hull_status open_found(cache_entry *out, const cache *c,
+                              cache_kind kind, const cache_key *k, bytes *key)
+{
+    bytes content = {out->f.p, (size_t)out->f.size};
+
+    if (out->memory != NULL)
+        content = (bytes){out->memory->p, out->memory->n};
+    return entry_open(out, c, kind, &k->d, content, key);
+}
+
+/* Reads the folder. What a MAC vouches for is a copy, which nobody changes
+ * after it was checked. */
 static found look_up(cache_entry *out, const cache *c, cache_kind kind,
                      const cache_key *k)
 {
-    bytes key = {0};
     hull_status st = disk_get(&out->f, c, kind, &k->d);
+    bytes key = {0};
 
+    if (st == HULL_OK && (c->seal != NULL || stays(c, kind, out->f.size)))
+        out->memory = blob_copy((bytes){out->f.p, (size_t)out->f.size});
+    if (st == HULL_OK && c->seal != NULL && out->memory == NULL)
+        st = fail_oom((size_t)out->f.size);
     if (st == HULL_OK)
-        st = entry_open(out, kind, (bytes){out->f.p, (size_t)out->f.size},
-                        &key);
+        st = open_found(out, c, kind, k, &key);
     if (st == HULL_OK && !same_text(key, k))
         return COLLIDES;
     return found_of(st);
+}
+
+static found look_up_memory(cache_entry *out, const cache *c, cache_kind kind,
+                            const cache_key *k)
+{
+    hull_status st;
+    bytes key;
+
+    out->memory = memory_get(c->memory, kind, &k->d);
+    if (out->memory == NULL)
+        return ABSENT;
+    st = open_found(out, c, kind, k, &key);
+    return st == HULL_OK && same_text(key, k) ? FOUND : ABSENT;
 }
 
 static void count_refusal(cache *c)
@@ -151,32 +229,44 @@ static void count_refusal(cache *c)
 
 static void set_aside(cache *c, const char *path, const file_id *id)
 {
-    log_warn("cache", "damaged entry '%s' is set aside: %s", path,
-             error_text());
+    log_warn("cache", "damaged entry '%s'%s: %s", path,
+             c->read_only ? "" : " is set aside", error_text());
     counters_add(c, STAT_corrupt, 1);
-    if (disk_set_aside(c, path, id) != HULL_OK)
+    if (!c->read_only && disk_set_aside(c, path, id) != HULL_OK)
         count_refusal(c);
 }
 
 void disk_note_failure(cache *c, const file *f, hull_status st)
 {
-    if (is_damage(st) && f->path != NULL)
+    if (is_damage(st) && f->path != NULL) {
         set_aside(c, f->path, &f->id);
-    else
+    } else if (st == HULL_EMISMATCH) {
+        log_warn("cache", "entry '%s': %s", f->path, error_text());
+        counters_add(c, STAT_mac_failures, 1);
+    } else {
         count_refusal(c);
+    }
 }
 
-/* What a look-up in the folder means besides its outcome. */
-static void note_found(cache *c, found f, const cache_entry *e)
+/* What a look-up in the folder means besides its outcome. An entry that is not
+ * of our secret may be another one's, who shares the folder: it stays until
+ * ours replaces it. */
+static void note_found(cache *c, found f, cache_kind kind, const cache_key *k,
+                       const cache_entry *e)
 {
     switch (f) {
     case FOUND:
         disk_touch(c, &e->f);
+        if (e->memory != NULL && stays(c, kind, e->memory->n))
+            memory_put(c->memory, kind, &k->d, e->memory);
         break;
     case ABSENT:
         break;
     case DAMAGED:
         disk_note_failure(c, &e->f, HULL_EFORMAT);
+        break;
+    case UNSIGNED:
+        disk_note_failure(c, &e->f, HULL_EMISMATCH);
         break;
     case COLLIDES:
         log_warn("cache", "entry '%s' is of another key", e->f.path);
@@ -189,33 +279,89 @@ static void note_found(cache *c, found f, const cache_entry *e)
 }
 
 /* Notes decide nothing, so they are neither hits nor misses. */
-static void count_outcome(cache *c, cache_kind kind, bool hit)
+static void count_outcome(cache *c, cache_kind kind, cache_stat tier)
 {
-    if (kind == CACHE_ENGINE)
-        counters_add(c, hit ? STAT_hits : STAT_misses, 1);
+    if (kind != CACHE_ENGINE)
+        return;
+    counters_add(c, tier == STAT_misses ? STAT_misses : STAT_hits, 1);
+    if (tier != STAT_misses)
+        counters_add(c, tier, 1);
+}
+
+static hull_status keep(bool *out_stored, cache *c, cache_kind kind,
+                        const cache_key *k, bytes content);
+
+/* What a store had is here from now on. */
+static void keep_remote(cache *c, cache_kind kind, const cache_key *k,
+                        const cache_entry *e)
+{
+    bool stored;
+
+    if (keep(&stored, c, kind, k, (bytes){e->memory->p, e->memory->n}) !=
+        HULL_OK)
+        count_refusal(c);
+    if (stays(c, kind, e->memory->n))
+        memory_put(c->memory, kind, &k->d, e->memory);
+}
+
+/* The tier that has it, STAT_misses when none has. */
+static cache_stat ask_tiers(cache_entry *out, cache *c, cache_kind kind,
+                            const cache_key *k)
+{
+    found f;
+
+    if (look_up_memory(out, c, kind, k) == FOUND) {
+        disk_touch_key(c, kind, &k->d);
+        return STAT_hits_memory;
+    }
+    cache_entry_close(out);
+    f = look_up(out, c, kind, k);
+    note_found(c, f, kind, k, out);
+    if (f == FOUND)
+        return STAT_hits_disk;
+    cache_entry_close(out);
+    if (remotes_get(out, c, kind, k)) {
+        keep_remote(c, kind, k, out);
+        return STAT_hits_remote;
+    }
+    cache_entry_close(out);
+    return STAT_misses;
 }
 
 void cache_get(cache_entry *out, bool *out_hit, cache *c, cache_kind kind,
                const cache_key *k)
 {
-    found f;
+    cache_stat tier;
 
     *out = CACHE_ENTRY_NONE;
-    f = look_up(out, c, kind, k);
-    note_found(c, f, out);
-    *out_hit = f == FOUND;
-    count_outcome(c, kind, *out_hit);
-    if (!*out_hit)
-        cache_entry_close(out);
+    tier = ask_tiers(out, c, kind, k);
+    *out_hit = tier != STAT_misses;
+    count_outcome(c, kind, tier);
     counters_flush(c);
+}
+
+/* The folder's file is the one that the entry came from, or its copy. */
+static void reject_file(cache *c, cache_kind kind, const cache_key *k)
+{
+    file f;
+
+    if (disk_get(&f, c, kind, &k->d) == HULL_OK)
+        disk_note_failure(c, &f, HULL_EFORMAT);
+    else
+        counters_add(c, STAT_corrupt, 1);
+    file_close(&f);
 }
 
 void cache_reject(cache *c, cache_entry *e, cache_kind kind,
                   const cache_key *k)
 {
-    (void)k;
-    disk_note_failure(c, &e->f, HULL_EFORMAT);
-    count_outcome(c, kind, false);
+    memory_remove(c->memory, kind, &k->d);
+    if (e->f.path != NULL)
+        disk_note_failure(c, &e->f, HULL_EFORMAT);
+    else
+        reject_file(c, kind, k);
+    remotes_remove(c, e->store, kind, &k->d);
+    count_outcome(c, kind, STAT_misses);
     counters_flush(c);
     cache_entry_close(e);
 }
@@ -239,19 +385,67 @@ bool cache_has(cache *c, cache_kind kind, const cache_key *k)
 
 /* ---- put ----------------------------------------------------------------- */
 
+/* Into the folder. One that is there stays if it is as good as this one: whole,
+ * and with a secret signed by it. */
+static hull_status keep(bool *out_stored, cache *c, cache_kind kind,
+                        const cache_key *k, bytes content)
+{
+    bool replace = cache_kinds[kind].replaced;
+    cache_entry e = CACHE_ENTRY_NONE;
+
+    *out_stored = false;
+    if (c->read_only)
+        return HULL_OK;
+    if (!replace && c->seal != NULL) {
+        replace = look_up(&e, c, kind, k) == UNSIGNED;
+        cache_entry_close(&e);
+    }
+    return disk_put(out_stored, c, kind, &k->d, content, replace);
+}
+
+static void put_memory(cache *c, cache_kind kind, const cache_key *k,
+                       bytes content)
+{
+    blob *b = stays(c, kind, content.n) ? blob_copy(content) : NULL;
+
+    if (b != NULL)
+        memory_put(c->memory, kind, &k->d, b);
+    blob_unref(b);
+}
+
+/* Into all tiers, unless the folder has one already. */
+static void put_tiers(cache *c, cache_kind kind, const cache_key *k,
+                      bytes content, bool has_code)
+{
+    bool stored;
+    hull_status st = keep(&stored, c, kind, k, content);
+
+    if (st != HULL_OK)
+        count_refusal(c);
+    else if (stored && kind == CACHE_ENGINE)
+        counters_add(c, STAT_stores, 1);
+    if (st == HULL_OK && !stored && !c->read_only)
+        return;
+    put_memory(c, kind, k, content);
+    if (has_code && c->seal == NULL && remotes_any(c->remotes))
+        counters_add(c, STAT_unsigned_code, 1);
+    else
+        remotes_put(c, kind, &k->d, content);
+}
+
 static hull_status put(cache *c, cache_kind kind, const cache_key *k,
                        container_writer *w)
 {
+    bool has_code = container_writer_has_code(w);
     hull_status st = HULL_OK;
-    bool stored;
-    buf content;
+    buf content = {0};
 
     TRY(entry_check_writer(w));
+    if (c->seal != NULL)
+        TRY(seal_add(c->seal, w, kind, &k->d));
     TRY_OUT(container_write_buf(w, &content));
-    TRY_OUT(disk_put(&stored, c, kind, &k->d,
-                     (bytes){(const uint8_t *)content.p, content.n}));
-    if (stored && kind == CACHE_ENGINE)
-        counters_add(c, STAT_stores, 1);
+    put_tiers(c, kind, k, (bytes){(const uint8_t *)content.p, content.n},
+              has_code);
 out:
     buf_fini(&content);
     return st;

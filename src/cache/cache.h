@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * cache.h - weightless engines on disk. docs/cache.md has the key recipe and
- * the layout. Three verbs, three outcomes: hit, miss, failure; a failure is
- * logged and counted, never fatal. Only weightless engines enter.
+ * cache.h - weightless engines in memory, on disk and in stores of other
+ * machines. docs/cache.md has the key recipe and the layout. Three verbs, three
+ * outcomes: hit, miss, failure; a failure is logged and counted, never fatal.
+ * Only weightless engines enter.
  */
 #ifndef HULL_CACHE_H
 #define HULL_CACHE_H
@@ -69,16 +70,19 @@ void blob_unref(blob *b);
 /* An entry that was found: its bytes, mapped or in memory, and their
  * container. */
 typedef struct cache_entry {
-    file f;       /* or */
-    blob *memory;
+    file f;       /* of the folder, closed when it came from elsewhere */
+    blob *memory; /* NULL: the container is of the mapping */
+    size_t store; /* number of the store that it came from; 0 = none */
     container *c;
 } cache_entry;
 #define CACHE_ENTRY_NONE ((cache_entry){.f = {.fd = -1}})
 void cache_entry_close(cache_entry *e);
 
-/* *out_hit false is a miss: absent, another preimage under the same digest, or
- * damaged (then it is moved aside into bad/ and counted as corrupt). Failures
- * of the system are misses too, counted as errors. */
+/* Asks memory, folder and stores; what a store has is written to the folder.
+ * *out_hit false is a miss: absent everywhere, another preimage under the same
+ * digest, damaged (then it is moved aside into bad/ and counted as corrupt) or
+ * without the MAC that a secret asks for. Failures of the system and of stores
+ * are misses too, counted as errors. */
 void cache_get(cache_entry *out, bool *out_hit, cache *c, cache_kind kind,
                const cache_key *k);
 /* Takes a hit back: its programs do not parse. The entry is closed, set aside
@@ -91,10 +95,11 @@ bool cache_has(cache *c, cache_kind kind, const cache_key *k);
  * aside. */
 bool cache_peek(cache_entry *out, const cache *c, cache_kind kind,
                 const cache_key *k);
-/* Stores the container under the key; it must have a section "key" with
- * the preimage and none called "slots" or "sources". A failure is counted and
- * logged. Of kinds that are replaced the last one stays, else the first one.
- * Applies cache_limit: least recently used entries go. */
+/* Stores the container under the key, in all tiers; it must have a section
+ * "key" with the preimage and none called "slots", "sources" or "mac"; with a
+ * secret it gets the latter. A failure is counted and logged. Of kinds that are
+ * replaced the last one stays, else the first one. Applies cache_limit: least
+ * recently used entries go. */
 void cache_put(cache *c, cache_kind kind, const cache_key *k,
                container_writer *w);
 

@@ -138,7 +138,7 @@ void counters_flush(cache *c)
 
     for (int i = 0; i < STAT_COUNT; i++)
         any = any || atomic_load(&c->pending[i]) != 0;
-    if (!any)
+    if (!any || c->read_only)
         return;
     fd = counters_lock(c);
     if (fd < 0) {

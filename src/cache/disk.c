@@ -128,6 +128,9 @@ static void write_tag(const cache *c)
 
 hull_status disk_open(cache *c)
 {
+    if (c->read_only)
+        return access(c->path, R_OK | X_OK) == 0
+                   ? HULL_OK : fail_system("reading", c->path);
     TRY(dir_make(c->path));
     write_tag(c);
     clean_temps(c->path);
@@ -225,9 +228,8 @@ out:
 static hull_status trim(cache *c);
 
 hull_status disk_put(bool *out_stored, cache *c, cache_kind kind,
-                     const digest *key, bytes content)
+                     const digest *key, bytes content, bool replace)
 {
-    bool replace = cache_kinds[kind].replaced;
     char *path = disk_path(c, key, kind);
     hull_status st = HULL_OK;
 
@@ -271,9 +273,17 @@ bool disk_has(const cache *c, cache_kind kind, const digest *key)
 
 void disk_touch(const cache *c, const file *f)
 {
-    (void)c;
-    if (futimens(f->fd, NULL) != 0)
+    if (!c->read_only && futimens(f->fd, NULL) != 0)
         log_debug("cache", "cannot touch '%s'", f->path);
+}
+
+void disk_touch_key(const cache *c, cache_kind kind, const digest *key)
+{
+    char *path = c->read_only ? NULL : disk_path(c, key, kind);
+
+    if (path != NULL && utimensat(AT_FDCWD, path, NULL, 0) != 0)
+        log_debug("cache", "cannot touch '%s'", path);
+    mem_free(path);
 }
 
 /* ---- locks --------------------------------------------------------------- */

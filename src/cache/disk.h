@@ -15,13 +15,17 @@
 #ifndef HULL_CACHE_DISK_H
 #define HULL_CACHE_DISK_H
 
-#include "cache/cache.h"
+#include "cache/tier.h"
 
 #include <stdatomic.h>
 
 struct hull_cache {
     _Atomic(uint32_t) refs;
     char *path;
+    bool read_only;                      /* of the folder */
+    seal *seal;                          /* NULL: no secret */
+    memory *memory;
+    remotes *remotes;
     uint64_t limit;                      /* bytes; 0 = none */
     _Atomic(uint64_t) pending[STAT_COUNT]; /* not in the stats file yet */
 };
@@ -33,6 +37,7 @@ typedef struct kind_row {
     container_kind container;
     const char *section; /* that it must have besides "key"; NULL = none */
     bool replaced;       /* by a later one; else the first one stays */
+    bool local;          /* never sent to a store nor asked from one */
 } kind_row;
 extern const kind_row cache_kinds[CACHE_KINDS];
 
@@ -43,9 +48,11 @@ hull_status entry_check_writer(const container_writer *w) MUST_CHECK;
 
 /* ---- cache.c ------------------------------------------------------------- */
 
-/* Opens and checks an entry's bytes, which must outlive it. */
-hull_status entry_open(cache_entry *out, cache_kind kind, bytes content,
-                       bytes *out_key) MUST_CHECK;
+/* Opens and checks an entry's bytes, which must outlive it. HULL_EMISMATCH: it
+ * does not have the MAC that a secret asks for. */
+hull_status entry_open(cache_entry *out, const cache *c, cache_kind kind,
+                       const digest *key, bytes content, bytes *out_key)
+    MUST_CHECK;
 /* Logs and counts what was said of an entry's file that cannot be used: damage
  * is set aside. */
 void disk_note_failure(cache *c, const file *f, hull_status st);
@@ -67,10 +74,12 @@ hull_status disk_get(file *out, const cache *c, cache_kind kind,
 bool disk_has(const cache *c, cache_kind kind, const digest *key);
 /* Its time is the order of eviction; a refusal is no failure. */
 void disk_touch(const cache *c, const file *f);
+void disk_touch_key(const cache *c, cache_kind kind, const digest *key);
 /* Writes an entry, after making room for it. *out_stored is false when there
- * was one already and its kind is not replaced. */
+ * was one already that is not to be replaced. */
 hull_status disk_put(bool *out_stored, cache *c, cache_kind kind,
-                     const digest *key, bytes content) MUST_CHECK;
+                     const digest *key, bytes content, bool replace)
+    MUST_CHECK;
 /* Moves an entry into bad/ unless it has been replaced since `id`. */
 hull_status disk_set_aside(const cache *c, const char *path,
                            const file_id *id) MUST_CHECK;

@@ -19,7 +19,7 @@ void entry_lock(cache_build *out, const cache *c, cache_kind kind,
 
     *out = CACHE_BUILD_NONE;
     buf_init(&path, PATH_MAX);
-    if (entry == NULL || (folder = path_dir(entry)) == NULL)
+    if (c->read_only || entry == NULL || (folder = path_dir(entry)) == NULL)
         goto out;
     buf_printf(&path, "%s.lock", entry);
     out->path = buf_take(&path);

@@ -7,9 +7,10 @@
 #include "cache/disk.h"
 
 const kind_row cache_kinds[CACHE_KINDS] = {
-    [CACHE_ENGINE] = {"engine", ".engine", CONTAINER_ENGINE, NULL, false},
-    [CACHE_NOTES] = {"notes", ".notes", CONTAINER_NOTES, "notes", true},
-    [CACHE_PLAN] = {"plan", ".plan", CONTAINER_PLAN, NULL, false},
+    /* name, suffix, container, section, replaced, local */
+    [CACHE_ENGINE] = {"engine", ".engine", CONTAINER_ENGINE, NULL, 0, 0},
+    [CACHE_NOTES] = {"notes", ".notes", CONTAINER_NOTES, "notes", 1, 1},
+    [CACHE_PLAN] = {"plan", ".plan", CONTAINER_PLAN, NULL, 0, 0},
 };
 
 const char *cache_kind_name(cache_kind kind)
@@ -36,5 +37,7 @@ hull_status entry_check_writer(const container_writer *w)
         return fail(HULL_EINVAL, "an entry needs a section 'key'");
     if (container_writer_has(w, "slots") || container_writer_has(w, "sources"))
         return fail(HULL_EINVAL, "an entry with weights is not stored");
+    if (container_writer_has(w, SEAL_SECTION))
+        return fail(HULL_EINVAL, "an entry is signed when it is stored");
     return HULL_OK;
 }

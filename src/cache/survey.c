@@ -51,13 +51,15 @@ typedef struct verifier {
     uint64_t good, bad;
 } verifier;
 
-static hull_status verify_entry(cache_entry *e, const cache_item *item)
+static hull_status verify_entry(cache_entry *e, const cache *c,
+                                const cache_item *item)
 {
     bytes key;
     digest d;
 
     TRY(file_map(&e->f, item->path));
-    TRY(entry_open(e, item->kind, (bytes){e->f.p, (size_t)e->f.size}, &key));
+    TRY(entry_open(e, c, item->kind, &item->key,
+                   (bytes){e->f.p, (size_t)e->f.size}, &key));
     d = digest_of(key.p, key.n);
     if (!digest_eq(&d, &item->key))
         return fail(HULL_EFORMAT, "entry has the name of another key");
@@ -68,7 +70,7 @@ static hull_status verify_one(void *user, const cache_item *item)
 {
     cache_entry e = CACHE_ENTRY_NONE;
     verifier *v = user;
-    hull_status st = verify_entry(&e, item);
+    hull_status st = verify_entry(&e, v->c, item);
 
     if (st == HULL_OK)
         v->good++;
@@ -85,6 +87,7 @@ hull_status cache_verify(cache *c, uint64_t *out_good, uint64_t *out_bad)
     verifier v = {.c = c};
     hull_status st = cache_list(c, verify_one, &v);
 
+    memory_clear(c->memory); /* what the folder does not vouch for goes, too */
     counters_flush(c);
     *out_good = v.good;
     *out_bad = v.bad;
@@ -93,5 +96,8 @@ hull_status cache_verify(cache *c, uint64_t *out_good, uint64_t *out_bad)
 
 hull_status cache_clear(cache *c)
 {
+    if (c->read_only)
+        return fail(HULL_EINVAL, "cache '%s' is read-only", c->path);
+    memory_clear(c->memory);
     return disk_clear(c);
 }

@@ -334,8 +334,7 @@ bool container_has(const container *c, const char *tag)
 bool container_has_code(const container *c)
 {
     for (uint32_t i = 0; i < c->n; i++)
-        if (strcmp(c->sections[i].tag, SECTION_CODE) == 0 ||
-            str_starts(str_of(c->sections[i].tag), SECTION_CODE "."))
+        if (is_code_tag(c->sections[i].tag))
             return true;
     return false;
 }

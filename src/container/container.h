@@ -69,6 +69,8 @@ hull_status container_write_buf(container_writer *w, buf *out) MUST_CHECK;
 /* Size of the file that these two would write, bytes. */
 uint64_t container_writer_size(const container_writer *w);
 bool container_writer_has(const container_writer *w, const char *tag);
+/* Will the file hold something that a machine would execute? */
+bool container_writer_has_code(const container_writer *w);
 /* i-th section; false past the last one and where one is streamed. */
 bool container_writer_section(const container_writer *w, size_t i,
                               section_view *out);

@@ -19,6 +19,12 @@
 #define CHECKSUM_SIZE 16
 #define SECTION_ALIGN 64
 
+static inline bool is_code_tag(const char *tag)
+{
+    return str_is(str_of(tag), SECTION_CODE) ||
+           str_starts(str_of(tag), SECTION_CODE ".");
+}
+
 _Static_assert(TAG_SIZE == SECTION_TAG_MAX + 1, "a tag ends with a NUL");
 
 #endif

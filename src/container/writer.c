@@ -65,6 +65,14 @@ bool container_writer_has(const container_writer *w, const char *tag)
     return find(w, tag) != NULL;
 }
 
+bool container_writer_has_code(const container_writer *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (is_code_tag(w->sections[i].tag))
+            return true;
+    return false;
+}
+
 bool container_writer_section(const container_writer *w, size_t i,
                               section_view *out)
 {

@@ -43,6 +43,7 @@ static cache *opened(const char *limit)
 
     assert_int_equal(options_new(&o), HULL_OK);
     assert_int_equal(hull_options_set(o, "cache_limit", limit), HULL_OK);
+    assert_int_equal(hull_options_set(o, "cache_memory", "0"), HULL_OK);
     assert_int_equal(cache_open(&c, folder, o), HULL_OK);
     options_free(o);
     return c;

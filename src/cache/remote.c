@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * remote.c - the stores behind the folder: which schemes there are, and what a
+ * failure costs. A store that fails LIMIT calls in a row, or one for time, is
+ * left alone for the rest of the process, whichever cache opened it: the state
+ * of a URL is the process's. Nothing that a store says is trusted: its entries
+ * pass all that entries of the folder pass.
+ */
+#include "cache/tier.h"
+
+#include "cache/disk.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LIMIT 3       /* failures in a row */
+#define STORES_MAX 16
+#define URLS_MAX 64   /* whose state the process remembers */
+
+typedef struct scheme {
+    const char *name;
+    tier_open_fn *open;  /* NULL: this build lacks it */
+    const char *package; /* that it needs */
+} scheme;
+
+#ifndef HULL_CURL
+#define http_open NULL
+#endif
+#ifndef HULL_HIREDIS
+#define redis_open NULL
+#endif
+#define CURL_PACKAGE "libcurl (Debian: libcurl4-openssl-dev)"
+#define REDIS_PACKAGE "hiredis (Debian: libhiredis-dev)"
+
+static const scheme schemes[] = {
+    {"http", http_open, CURL_PACKAGE},
+    {"https", http_open, CURL_PACKAGE},
+    {"redis", redis_open, REDIS_PACKAGE},
+    {"redis+unix", redis_open, REDIS_PACKAGE},
+    {"rediss", redis_open, REDIS_PACKAGE},
+};
+
+/* Failures in a row; at LIMIT the store is off. */
+typedef _Atomic(uint32_t) health;
+
+typedef struct store {
+    tier_config config;
+    const tier_ops *ops;
+    void *self;
+    health own, *failures; /* its own, or that of the URL */
+} store;
+
+struct remotes {
+    pthread_mutex_t adding;
+    _Atomic(size_t) n;
+    store stores[STORES_MAX];
+};
+
+/* ---- the state of URLs --------------------------------------------------- */
+
+static struct {
+    _Atomic(uint64_t) url; /* hash, 0 = free */
+    health failures;
+} urls[URLS_MAX];
+
+/* NULL when the process has used too many. */
+static health *health_of(str url)
+{
+    uint64_t id = hash64(url.p, url.n) | 1;
+
+    for (size_t i = 0; i < URLS_MAX; i++) {
+        uint64_t there = 0;
+
+        if (atomic_compare_exchange_strong(&urls[i].url, &there, id) ||
+            there == id)
+            return &urls[i].failures;
+    }
+    return NULL;
+}
+
+/* ---- open and close ------------------------------------------------------ */
+
+static hull_status open_scheme(store *s)
+{
+    const tier_config *t = &s->config;
+
+    for (size_t i = 0; i < COUNT_OF(schemes); i++) {
+        if (strcmp(t->scheme, schemes[i].name) != 0)
+            continue;
+        if (schemes[i].open == NULL)
+            return fail(HULL_EUNSUPPORTED, "store '%s': this build has no %s",
+                        t->shown, schemes[i].package);
+        return note(schemes[i].open(&s->ops, &s->self, t), "store '%s'",
+                    t->shown);
+    }
+    return fail(HULL_EUNSUPPORTED, "store number %zu: there is no scheme "
+                "'%s', wanted http, https, redis, redis+unix or rediss",
+                t->number, t->scheme);
+}
+
+static hull_status open_store(remotes *r, str text)
+{
+    size_t n = atomic_load(&r->n);
+    store *s = &r->stores[n];
+    health *h;
+
+    if (n == STORES_MAX)
+        return fail(HULL_EINVAL, "more than %d stores", STORES_MAX);
+    TRY(tier_config_read(&s->config, text, n + 1));
+    h = health_of(str_split(text, '|', &(str){0}));
+    s->failures = h != NULL ? h : &s->own;
+    TRY(open_scheme(s));
+    atomic_store(&r->n, n + 1);
+    return HULL_OK;
+}
+
+hull_status remotes_open(remotes **out, str stores)
+{
+    hull_status st = HULL_OK;
+    remotes *r = mem_calloc(1, sizeof *r);
+
+    *out = NULL;
+    if (r == NULL)
+        return fail_oom(sizeof *r);
+    pthread_mutex_init(&r->adding, NULL);
+    while (stores.n > 0) {
+        str text = str_split(stores, ' ', &stores);
+
+        if (text.n > 0)
+            TRY_OUT(open_store(r, text));
+    }
+    *out = r;
+    r = NULL;
+out:
+    remotes_close(r);
+    return st;
+}
+
+void remotes_close(remotes *r)
+{
+    if (r == NULL)
+        return;
+    for (size_t i = 0; i < STORES_MAX; i++) {
+        if (r->stores[i].self != NULL)
+            r->stores[i].ops->close(r->stores[i].self);
+        tier_config_fini(&r->stores[i].config);
+    }
+    pthread_mutex_destroy(&r->adding);
+    mem_free(r);
+}
+
+hull_status remotes_add(remotes *r, const tier_ops *ops, void *self,
+                        bool read_only)
+{
+    hull_status st = HULL_OK;
+    size_t n;
+
+    pthread_mutex_lock(&r->adding);
+    n = atomic_load(&r->n);
+    if (n == STORES_MAX) {
+        st = fail(HULL_EINVAL, "more than %d stores", STORES_MAX);
+    } else {
+        store *s = &r->stores[n];
+
+        s->config = (tier_config){.number = n + 1, .shown = "the caller's",
+                                  .read_only = read_only,
+                                  .max_size = UINT64_MAX / 4};
+        s->ops = ops;
+        s->self = self;
+        s->failures = &s->own;
+        atomic_store(&r->n, n + 1);
+    }
+    pthread_mutex_unlock(&r->adding);
+    return st;
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+void remote_name(char out[DIGEST_HEX_SIZE], cache_kind kind,
+                 const digest *key)
+{
+    const char *name = cache_kind_name(kind);
+    digester d;
+    digest sum;
+
+    digest_begin(&d);
+    digest_update(&d, "hull-remote 1\n", 14);
+    digest_update(&d, name, strlen(name));
+    digest_update(&d, "\n", 1);
+    digest_update(&d, key->b, sizeof key->b);
+    digest_end(&d, &sum);
+    digest_hex(&sum, out);
+}
+
+static bool is_off(const store *s)
+{
+    return atomic_load(s->failures) >= LIMIT;
+}
+
+/* Counts what a call did and what its failure costs. */
+static void note_call(cache *c, store *s, const tier_call *call,
+                      hull_status st, const char *doing)
+{
+    uint32_t before;
+
+    counters_add(c, STAT_bytes_sent, call->sent);
+    counters_add(c, STAT_bytes_received, call->received);
+    if (st == HULL_OK || st == HULL_ENOTFOUND) {
+        before = atomic_load(s->failures);
+        while (before > 0 && before < LIMIT &&
+               !atomic_compare_exchange_weak(s->failures, &before, 0))
+            ;
+        return;
+    }
+    log_warn("cache", "store '%s', %s: %s", s->config.shown, doing,
+             error_text());
+    counters_add(c, STAT_remote_errors, 1);
+    if (call->timed_out)
+        counters_add(c, STAT_remote_timeouts, 1);
+    before = atomic_fetch_add(s->failures, call->timed_out ? LIMIT : 1);
+    if (before >= LIMIT || before + (call->timed_out ? LIMIT : 1) < LIMIT)
+        return;
+    counters_add(c, STAT_tier_disabled, 1);
+    log_warn("cache", "store '%s' is not asked again by this process",
+             s->config.shown);
+}
+
+/* A failure of the caller's own memory is no failure of the store. */
+static hull_status fetch(buf *out, cache *c, store *s, const char *name)
+{
+    tier_call call = {0};
+    hull_status st = s->ops->get(s->self, &call, name, out);
+
+    note_call(c, s, &call, st, "get");
+    if (st == HULL_ENOTFOUND)
+        counters_add(c, STAT_misses_remote, 1);
+    return st;
+}
+
+/* ---- get ----------------------------------------------------------------- */
+
+/* Key and kind are those that were asked for, the MAC is right, and all that a
+ * folder's entry must be. */
+static hull_status take_entry(cache_entry *out, const cache *c,
+                              cache_kind kind, const cache_key *k,
+                              bytes data, uint64_t max)
+{
+    bytes key;
+    envelope e;
+
+    TRY(envelope_open(&e, data));
+    if (e.kind != kind || !digest_eq(&e.key, &k->d))
+        return fail(HULL_EFORMAT, "entry of another key or kind");
+    if (e.n != data.n)
+        return fail(HULL_EFORMAT, "%zu bytes behind the entry",
+                    data.n - e.n);
+    TRY(envelope_check(&e, c->seal));
+    TRY(envelope_unpack(&out->memory, &e, max));
+    TRY(entry_open(out, c, kind, &k->d, (bytes){out->memory->p,
+                                                out->memory->n}, &key));
+    if (key.n != k->preimage.n || memcmp(key.p, k->preimage.p, key.n) != 0)
+        return fail(HULL_EFORMAT, "entry has another preimage");
+    if (container_has_code(out->c) && (c->seal == NULL || !e.is_signed))
+        return fail(HULL_EUNSUPPORTED, "entry holds code and has no MAC that "
+                    "this cache can check");
+    return HULL_OK;
+}
+
+/* A bad entry is a miss of that store, never a failure of the compile. */
+static void note_bad_entry(cache *c, const store *s, hull_status st)
+{
+    log_warn("cache", "store '%s' has a bad entry: %s", s->config.shown,
+             error_text());
+    counters_add(c, st == HULL_EMISMATCH     ? STAT_mac_failures
+                    : st == HULL_EUNSUPPORTED ? STAT_unsigned_code
+                                              : STAT_remote_corrupt, 1);
+}
+
+static bool get_from(cache_entry *out, cache *c, store *s, cache_kind kind,
+                     const cache_key *k, const char *name)
+{
+    hull_status st;
+    buf data;
+
+    buf_init(&data, (size_t)s->config.max_size);
+    st = fetch(&data, c, s, name);
+    if (st == HULL_OK) {
+        bytes view = {(const uint8_t *)data.p, data.n};
+
+        st = take_entry(out, c, kind, k, view, s->config.max_size);
+        if (st != HULL_OK) {
+            note_bad_entry(c, s, st);
+            cache_entry_close(out);
+        }
+    }
+    buf_fini(&data);
+    return st == HULL_OK;
+}
+
+bool remotes_get(cache_entry *out, cache *c, cache_kind kind,
+                 const cache_key *k)
+{
+    remotes *r = c->remotes;
+    size_t n = atomic_load(&r->n);
+    char name[DIGEST_HEX_SIZE];
+
+    if (n == 0 || cache_kinds[kind].local)
+        return false;
+    remote_name(name, kind, &k->d);
+    for (size_t i = 0; i < n; i++) {
+        store *s = &r->stores[i];
+
+        if (is_off(s) || !get_from(out, c, s, kind, k, name))
+            continue;
+        out->store = i + 1;
+        return true;
+    }
+    return false;
+}
+
+/* ---- put, remove --------------------------------------------------------- */
+
+static hull_status pack(buf *out, cache *c, cache_kind kind, const digest *key,
+                        bytes content)
+{
+    hull_status st;
+
+    buf_init(out, SIZE_MAX / 2);
+    st = envelope_pack(out, kind, key, content, c->seal);
+    if (st != HULL_OK) {
+        log_warn("cache", "%s", error_text());
+        counters_add(c, STAT_errors, 1);
+    }
+    return st;
+}
+
+static void put_to(cache *c, store *s, const char *name, const buf *value)
+{
+    bytes view = {(const uint8_t *)value->p, value->n};
+    tier_call call = {0};
+    hull_status st;
+
+    if (view.n > s->config.max_size) {
+        log_info("cache", "entry of %zu bytes is too large for store '%s'",
+                 view.n, s->config.shown);
+        return;
+    }
+    st = s->ops->put(s->self, &call, name, view);
+    note_call(c, s, &call, st, "put");
+    if (st == HULL_OK)
+        counters_add(c, STAT_remote_stores, 1);
+}
+
+/* Somebody is there to take it. */
+static bool is_taker(const store *s)
+{
+    return !s->config.read_only && !is_off(s);
+}
+
+bool remotes_any(const remotes *r)
+{
+    size_t n = atomic_load(&r->n), i = 0;
+
+    while (i < n && !is_taker(&r->stores[i]))
+        i++;
+    return i < n;
+}
+
+void remotes_put(cache *c, cache_kind kind, const digest *key, bytes content)
+{
+    remotes *r = c->remotes;
+    char name[DIGEST_HEX_SIZE];
+    buf value;
+
+    if (cache_kinds[kind].local || !remotes_any(r))
+        return;
+    remote_name(name, kind, key);
+    if (pack(&value, c, kind, key, content) == HULL_OK)
+        for (size_t i = 0; i < atomic_load(&r->n); i++)
+            if (is_taker(&r->stores[i]))
+                put_to(c, &r->stores[i], name, &value);
+    buf_fini(&value);
+}
+
+void remotes_remove(cache *c, size_t number, cache_kind kind,
+                    const digest *key)
+{
+    char name[DIGEST_HEX_SIZE];
+    tier_call call = {0};
+    store *s;
+
+    if (number == 0)
+        return;
+    s = &c->remotes->stores[number - 1];
+    if (!is_taker(s))
+        return;
+    remote_name(name, kind, key);
+    note_call(c, s, &call, s->ops->remove(s->self, &call, name), "remove");
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+void idle_init(idle *i, void (*close)(void *connection))
+{
+    *i = (idle){.owner = getpid(), .close = close};
+    pthread_mutex_init(&i->lock, NULL);
+}
+
+static void forget_parents(idle *i)
+{
+    if (i->owner == getpid())
+        return;
+    i->owner = getpid();
+    i->n = 0;
+}
+
+void idle_fini(idle *i)
+{
+    forget_parents(i);
+    for (size_t k = 0; k < i->n; k++)
+        i->close(i->p[k]);
+    pthread_mutex_destroy(&i->lock);
+}
+
+void *idle_take(idle *i)
+{
+    void *connection;
+
+    pthread_mutex_lock(&i->lock);
+    forget_parents(i);
+    connection = i->n > 0 ? i->p[--i->n] : NULL;
+    pthread_mutex_unlock(&i->lock);
+    return connection;
+}
+
+void idle_give(idle *i, void *connection)
+{
+    pthread_mutex_lock(&i->lock);
+    forget_parents(i);
+    if (i->n < IDLE_MAX) {
+        i->p[i->n++] = connection;
+        connection = NULL;
+    }
+    pthread_mutex_unlock(&i->lock);
+    if (connection != NULL)
+        i->close(connection);
+}
+
+void no_sigpipe_begin(no_sigpipe *s)
+{
+    sigset_t mine, pending;
+
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGPIPE);
+    sigpending(&pending);
+    s->pending = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &mine, &s->old);
+}
+
+/* One that came meanwhile is ours and goes; one from before stays. */
+void no_sigpipe_end(no_sigpipe *s)
+{
+    const struct timespec now = {0, 0};
+    sigset_t mine;
+
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGPIPE);
+    if (!s->pending)
+        while (sigtimedwait(&mine, NULL, &now) == SIGPIPE)
+            ;
+    pthread_sigmask(SIG_SETMASK, &s->old, NULL);
+}
+
+uint64_t ms_left(uint64_t end)
+{
+    uint64_t now = time_ns();
+
+    return now < end ? (end - now + 999999) / 1000000 : 0;
+}
+
+void pause_about(uint64_t ms, uint64_t end)
+{
+    uint64_t ns = ms * 500000, left = ms_left(end) * 1000000;
+    struct timespec t;
+    uint32_t random = 0;
+
+    ignore(getentropy(&random, sizeof random) == 0 ? HULL_OK : HULL_EIO);
+    ns += ms * 1000000 / UINT32_MAX * random;
+    ns = ns < left ? ns : left;
+    t = (struct timespec){(time_t)(ns / 1000000000),
+                          (long)(ns % 1000000000)};
+    nanosleep(&t, NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * cache_unit.h - what the tests of the cache's tiers share: folders, caches with
+ * options, entries by number, counters.
+ */
+#ifndef HULL_CACHE_UNIT_H
+#define HULL_CACHE_UNIT_H
+
+#include "unit.h"
+
+#include "cache/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UNUSED __attribute__((unused))
+#define OK(e) assert_int_equal((e), HULL_OK)
+
+/* A new one for each test, removed after it. */
+static char folder[64];
+
+UNUSED static int make_folder(void **state)
+{
+    (void)state;
+    memcpy(folder, "/tmp/hull-test-tier-XXXXXX", 27);
+    return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+UNUSED static int remove_folder(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+UNUSED static const char *path_in(const char *name)
+{
+    static char paths[8][160];
+    static unsigned turn;
+    char *path = paths[turn++ % 8];
+
+    snprintf(path, 160, "%s/%s", folder, name);
+    return path;
+}
+
+UNUSED static const char *file_in(const char *name, const char *text)
+{
+    const char *path = path_in(name);
+    file_part part = {text, strlen(text)};
+
+    OK(file_write_atomic(path, &part, 1));
+    assert_int_equal(chmod(path, 0600), 0);
+    return path;
+}
+
+/* Pairs of key and value, then NULL. */
+UNUSED static hull_status try_open(cache **out, const char *name, ...)
+{
+    const char *key;
+    hull_status st;
+    options *o;
+    va_list ap;
+
+    OK(options_new(&o));
+    va_start(ap, name);
+    while ((key = va_arg(ap, const char *)) != NULL)
+        OK(hull_options_set(o, key, va_arg(ap, const char *)));
+    va_end(ap);
+    st = cache_open(out, path_in(name), o);
+    options_free(o);
+    return st;
+}
+
+/* The cache in the folder `name`. */
+#define open_cache(...) open_checked_(__VA_ARGS__, NULL)
+#define open_checked_(...)                                      \
+    __extension__({                                             \
+        cache *opened_;                                         \
+        hull_status status_ = try_open(&opened_, __VA_ARGS__);  \
+                                                                \
+        if (status_ != HULL_OK)                                 \
+            print_error("%s\n", error_text());                  \
+        assert_int_equal(status_, HULL_OK);                     \
+        opened_;                                                \
+    })
+
+UNUSED static cache_key key_number(int i)
+{
+    char text[64];
+    cache_key k;
+
+    snprintf(text, sizeof text, "block number %d\n", i);
+    OK(cache_key_make(&k, str_of("ref"), str_of("here"), NULL, str_of(text)));
+    return k;
+}
+
+/* An entry without its last section; bytes that do not compress. */
+UNUSED static container_writer *entry_number(int i, size_t size,
+                                             const char *tag)
+{
+    uint8_t *filler = mem_alloc(size);
+    cache_key k = key_number(i);
+    uint32_t seed = (uint32_t)i;
+    container_writer *w;
+
+    for (size_t n = 0; n < size; n++) {
+        seed = seed * 1664525 + 1013904223;
+        filler[n] = (uint8_t)(seed >> 24);
+    }
+    OK(container_writer_new(&w, CONTAINER_ENGINE));
+    OK(container_add(w, "key", k.preimage.p, k.preimage.n));
+    OK(container_add(w, tag, filler, size));
+    mem_free(filler);
+    cache_key_fini(&k);
+    return w;
+}
+
+UNUSED static void put_tagged(cache *c, int i, size_t size, const char *tag)
+{
+    container_writer *w = entry_number(i, size, tag);
+    cache_key k = key_number(i);
+
+    cache_put(c, CACHE_ENGINE, &k, w);
+    container_writer_free(w);
+    cache_key_fini(&k);
+}
+
+UNUSED static void put_number(cache *c, int i, size_t size)
+{
+    put_tagged(c, i, size, "main");
+}
+
+UNUSED static bool get_number(cache *c, int i)
+{
+    cache_key k = key_number(i);
+    cache_entry e;
+    bool hit;
+
+    cache_get(&e, &hit, c, CACHE_ENGINE, &k);
+    assert_int_equal(hit, e.c != NULL);
+    cache_entry_close(&e);
+    cache_key_fini(&k);
+    return hit;
+}
+
+UNUSED static uint64_t stat_of(cache *c, const char *name)
+{
+    uint64_t v;
+
+    OK(hull_cache_stat(c, name, &v));
+    return v;
+}
+
+/* Names and values, then NULL; all counters that are not named are 0, but
+ * entries and bytes. */
+UNUSED static void expect_stats_(cache *c, ...)
+{
+    uint64_t want[STAT_COUNT] = {0}, got[STAT_COUNT];
+    const char *name;
+    va_list ap;
+
+    va_start(ap, c);
+    while ((name = va_arg(ap, const char *)) != NULL) {
+        int i = 0;
+
+        while (i < STAT_COUNT &&
+               strcmp(name, cache_stat_name((cache_stat)i)) != 0)
+            i++;
+        assert_in_range(i, 0, STAT_COUNT - 1);
+        want[i] = (uint64_t)va_arg(ap, int);
+    }
+    va_end(ap);
+    OK(cache_stats(c, got));
+    for (int i = 0; i < STAT_COUNT; i++) {
+        if (i == STAT_entries || i == STAT_bytes || i == STAT_bytes_sent ||
+            i == STAT_bytes_received || got[i] == want[i])
+            continue;
+        print_error("%s: %d, wanted %d\n", cache_stat_name((cache_stat)i),
+                    (int)got[i], (int)want[i]);
+        assert_int_equal(got[i], want[i]);
+    }
+}
+#define expect_stats(...) expect_stats_(__VA_ARGS__, (char *)NULL)
+
+#endif
