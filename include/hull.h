@@ -205,6 +205,10 @@ HULL_API hull_status hull_cache_open(hull_cache **out, const char *path,
  * Totals over all processes that used the folder. */
 HULL_API hull_status hull_cache_stat(hull_cache *c, const char *counter,
                                      uint64_t *out) HULL_MUST_CHECK;
+/* The same counter for what this process did through c alone. */
+HULL_API hull_status hull_cache_stat_process(hull_cache *c,
+                                             const char *counter,
+                                             uint64_t *out) HULL_MUST_CHECK;
 /* Reads every entry; bad ones are set aside. *out_bad counts them. */
 HULL_API hull_status hull_cache_verify(hull_cache *c, uint64_t *out_good,
                                        uint64_t *out_bad) HULL_MUST_CHECK;

@@ -326,6 +326,9 @@ hull_status file_writer_put(file_writer *w, const void *p, size_t n) MUST_CHECK;
 hull_status file_writer_commit(file_writer *w) MUST_CHECK;
 void file_writer_abort(file_writer *w); /* after commit: a no-op */
 
+/* Turns errno into an error: "DOING 'PATH': what the system says". ENOENT and
+ * ENOTDIR are HULL_ENOTFOUND, ENOMEM is HULL_ENOMEM, all else HULL_EIO. */
+hull_status file_fail(const char *doing, const char *path) MUST_CHECK;
 hull_status dir_make(const char *path) MUST_CHECK; /* with parents */
 /* Calls fn for every regular file below path, depth first. fn's error stops. */
 typedef hull_status dir_fn(void *user, const char *path, const file_id *id);
@@ -486,6 +489,8 @@ uint32_t pool_threads(const pool *p);
  * pool_threads and 0 for the caller. Items that run at once have different
  * ones, so scratch may be kept per seat. */
 uint32_t pool_seat(void);
+/* Is this thread inside an item? There nothing may wait for other processes. */
+bool pool_inside(void);
 
 /* Around what opens many loops, as a run: between them, too, the caller counts
  * as a thread, so other callers' loops leave its CPU alone. p may be NULL. */

@@ -498,6 +498,11 @@ out:
 
 /* ---- folders and paths --------------------------------------------------- */
 
+hull_status file_fail(const char *doing, const char *path)
+{
+    return fail_errno(errno, doing, path);
+}
+
 static hull_status make_one(const char *path)
 {
     struct stat s;

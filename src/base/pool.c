@@ -262,6 +262,11 @@ uint32_t pool_threads(const pool *p)
     return p != NULL ? p->n_threads : 1;
 }
 
+bool pool_inside(void)
+{
+    return self.inside;
+}
+
 uint32_t pool_seat(void)
 {
     return self.seat;

@@ -10,8 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- open and close ------------------------------------------------------ */
 
@@ -81,7 +79,8 @@ static hull_status open_secret(cache *c, str path)
 static hull_status open_tiers(cache *c, const options *o)
 {
     c->limit = (uint64_t)option_int(o, OPT_cache_limit);
-    c->read_only = option_on(o, OPT_cache_read_only);
+    c->wait_ms = (uint32_t)option_int(o, OPT_cache_wait) * 1000;
+    atomic_init(&c->read_only, option_on(o, OPT_cache_read_only));
     TRY(open_secret(c, setting(o, OPT_cache_secret,
                                "HULL_CACHE_SECRET_FILE")));
     TRY(memory_new(&c->memory, (uint64_t)option_int(o, OPT_cache_memory)));
@@ -113,11 +112,12 @@ void cache_unref(cache *c)
 {
     if (c == NULL || atomic_fetch_sub(&c->refs, 1) != 1)
         return;
-    if (c->path != NULL)
+    if (c->home != NULL)
         counters_flush(c);
     remotes_close(c->remotes);
     memory_free(c->memory);
     seal_close(c->seal);
+    mem_free(c->home);
     mem_free(c->path);
     mem_free(c);
 }
@@ -182,25 +182,17 @@ static bool stays(const cache *c, cache_kind kind, uint64_t size)
 static hull_status open_found(cache_entry *out, const cache *c,
                               cache_kind kind, const cache_key *k, bytes *key)
 {
-    bytes content = {out->f.p, (size_t)out->f.size};
-
-    if (out->memory != NULL)
-        content = (bytes){out->memory->p, out->memory->n};
-    return entry_open(out, c, kind, &k->d, content, key);
+    return entry_open(out, c, kind, &k->d,
+                      (bytes){out->memory->p, out->memory->n}, key);
 }
 
-/* Reads the folder. What a MAC vouches for is a copy, which nobody changes
- * after it was checked. */
+/* Reads the folder. */
 static found look_up(cache_entry *out, const cache *c, cache_kind kind,
                      const cache_key *k)
 {
-    hull_status st = disk_get(&out->f, c, kind, &k->d);
+    hull_status st = disk_get(out, c, kind, &k->d);
     bytes key = {0};
 
-    if (st == HULL_OK && (c->seal != NULL || stays(c, kind, out->f.size)))
-        out->memory = blob_copy((bytes){out->f.p, (size_t)out->f.size});
-    if (st == HULL_OK && c->seal != NULL && out->memory == NULL)
-        st = fail_oom((size_t)out->f.size);
     if (st == HULL_OK)
         st = open_found(out, c, kind, k, &key);
     if (st == HULL_OK && !same_text(key, k))
@@ -232,7 +224,7 @@ static void set_aside(cache *c, const char *path, const file_id *id)
     log_warn("cache", "damaged entry '%s'%s: %s", path,
              c->read_only ? "" : " is set aside", error_text());
     counters_add(c, STAT_corrupt, 1);
-    if (!c->read_only && disk_set_aside(c, path, id) != HULL_OK)
+    if (disk_set_aside(c, path, id, error_text()) != HULL_OK)
         count_refusal(c);
 }
 
@@ -257,7 +249,8 @@ static void note_found(cache *c, found f, cache_kind kind, const cache_key *k,
     switch (f) {
     case FOUND:
         disk_touch(c, &e->f);
-        if (e->memory != NULL && stays(c, kind, e->memory->n))
+        counters_add(c, STAT_bytes_read, e->memory->n);
+        if (stays(c, kind, e->memory->n))
             memory_put(c->memory, kind, &k->d, e->memory);
         break;
     case ABSENT:
@@ -343,13 +336,13 @@ void cache_get(cache_entry *out, bool *out_hit, cache *c, cache_kind kind,
 /* The folder's file is the one that the entry came from, or its copy. */
 static void reject_file(cache *c, cache_kind kind, const cache_key *k)
 {
-    file f;
+    cache_entry e;
 
-    if (disk_get(&f, c, kind, &k->d) == HULL_OK)
-        disk_note_failure(c, &f, HULL_EFORMAT);
+    if (disk_get(&e, c, kind, &k->d) == HULL_OK)
+        disk_note_failure(c, &e.f, HULL_EFORMAT);
     else
         counters_add(c, STAT_corrupt, 1);
-    file_close(&f);
+    cache_entry_close(&e);
 }
 
 void cache_reject(cache *c, cache_entry *e, cache_kind kind,
@@ -469,22 +462,45 @@ hull_status hull_cache_open(hull_cache **out, const char *path,
     return cache_open(out, path, o);
 }
 
+static hull_status find_counter(cache_stat *out, const hull_cache *c,
+                                const char *counter, uint64_t *value)
+{
+    int i = 0;
+
+    if (value != NULL)
+        *value = 0;
+    if (c == NULL || counter == NULL || value == NULL)
+        return fail(HULL_EINVAL, "cache, counter and out must not be NULL");
+    while (i < STAT_COUNT &&
+           strcmp(cache_stat_name((cache_stat)i), counter) != 0)
+        i++;
+    *out = (cache_stat)i;
+    return i < STAT_COUNT ? HULL_OK
+                          : fail(HULL_ENOTFOUND, "a cache has no counter '%s'",
+                                 counter);
+}
+
 hull_status hull_cache_stat(hull_cache *c, const char *counter, uint64_t *out)
 {
     uint64_t v[STAT_COUNT];
+    cache_stat i;
 
-    if (out != NULL)
-        *out = 0;
-    if (c == NULL || counter == NULL || out == NULL)
-        return fail(HULL_EINVAL, "cache, counter and out must not be NULL");
-    for (int i = 0; i < STAT_COUNT; i++) {
-        if (strcmp(cache_stat_name((cache_stat)i), counter) != 0)
-            continue;
-        TRY(cache_stats(c, v));
-        *out = v[i];
-        return HULL_OK;
-    }
-    return fail(HULL_ENOTFOUND, "a cache has no counter '%s'", counter);
+    TRY(find_counter(&i, c, counter, out));
+    TRY(cache_stats(c, v));
+    *out = v[i];
+    return HULL_OK;
+}
+
+hull_status hull_cache_stat_process(hull_cache *c, const char *counter,
+                                    uint64_t *out)
+{
+    uint64_t v[STAT_COUNT];
+    cache_stat i;
+
+    TRY(find_counter(&i, c, counter, out));
+    counters_process(c, v);
+    *out = v[i];
+    return HULL_OK;
 }
 
 hull_status hull_cache_verify(hull_cache *c, uint64_t *out_good,

@@ -67,11 +67,11 @@ blob *blob_copy(bytes from) MUST_CHECK;
 blob *blob_ref(blob *b);
 void blob_unref(blob *b);
 
-/* An entry that was found: its bytes, mapped or in memory, and their
- * container. */
+/* An entry that was found: its bytes and their container. A file of the folder
+ * is read, not mapped: no later damage to it can stop the process. */
 typedef struct cache_entry {
-    file f;       /* of the folder, closed when it came from elsewhere */
-    blob *memory; /* NULL: the container is of the mapping */
+    file f;       /* of the folder; closed when it came from elsewhere */
+    blob *memory;
     size_t store; /* number of the store that it came from; 0 = none */
     container *c;
 } cache_entry;
@@ -127,6 +127,8 @@ void cache_count_build(cache *c);
 /* Totals over all processes (the counters file is locked while it is added
  * to). */
 hull_status cache_stats(cache *c, uint64_t out[STAT_COUNT]) MUST_CHECK;
+/* What this process did through c, written to the folder or not. */
+void counters_process(const cache *c, uint64_t out[STAT_COUNT]);
 const char *cache_stat_name(cache_stat s);
 const char *cache_stat_help(cache_stat s);
 
@@ -142,6 +144,20 @@ hull_status cache_list(cache *c, cache_item_fn *fn, void *user) MUST_CHECK;
 hull_status cache_verify(cache *c, uint64_t *out_good, uint64_t *out_bad)
     MUST_CHECK;
 hull_status cache_clear(cache *c) MUST_CHECK;
+/* Counts the folder anew, removes what dead processes left and what is beyond
+ * cache_limit. */
+hull_status cache_trim(cache *c) MUST_CHECK;
+
+/* An entry that was set aside. */
+typedef struct cache_bad_item {
+    cache_kind kind;
+    digest key;
+    uint64_t size;
+    const char *path, *why; /* valid during the callback; why: one line with
+                             * time and process, "" when it was not written */
+} cache_bad_item;
+typedef hull_status cache_bad_fn(void *user, const cache_bad_item *item);
+hull_status cache_list_bad(cache *c, cache_bad_fn *fn, void *user) MUST_CHECK;
 
 /* ---- notes.c: what was measured, in lines "NAME REST" -------------------- */
 

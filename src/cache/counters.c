@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * counters.c - totals over all processes that use a cache folder. The file
- * "stats" is replaced as a whole, under a lock on the file "lock"; readers need
- * no lock. It is not synced: after a power cut some counts may be lost.
+ * counters.c - totals over all processes that use a cache folder. They are
+ * spread over 16 files, which a reader adds up; a writer takes the first one
+ * that nobody else has locked and never waits. Lines of other versions' names
+ * are kept. The files are not synced: after a power cut some counts may be
+ * lost.
  */
 #include "cache/disk.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
+#define SHARDS 16
 #define STATS_MAX_SIZE 65536
-/* How long an operation may wait for the others. */
-#define LOCK_WAIT_MS 1000
+/* How often a reader looks whether a writer is done, 0.1 ms apart. */
+#define READ_TRIES 1000
 
 #define STAT(id, help) {#id, help},
 static const struct {
@@ -37,97 +44,130 @@ const char *cache_stat_help(cache_stat s)
 void counters_add(cache *c, cache_stat s, uint64_t n)
 {
     atomic_fetch_add(&c->pending[s], n);
+    atomic_fetch_add(&c->mine[s], n);
 }
 
-static int counters_lock(const cache *c)
-{
-    char *path = path_join(c->path, "lock");
-    int fd = path != NULL ? disk_lock(path, LOCK_WAIT_MS) : -1;
+/* ---- a file -------------------------------------------------------------- */
 
+static char *shard_path(const cache *c, unsigned i)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, DISK_STATS_FOLDER "/%x", i % SHARDS);
+    return disk_below(c, name);
+}
+
+/* Unknown names are no numbers of ours; malformed lines are skipped: the file
+ * decides nothing. */
+static bool parse_line(str *name, uint64_t *v, str line)
+{
+    str value;
+
+    *name = str_split(line, ' ', &value);
+    return name->n > 0 && str_to_u64(v, value);
+}
+
+static int row_of(str name)
+{
+    int i = 0;
+
+    while (i < STAT_COUNT && !str_is(name, rows[i].name))
+        i++;
+    return i;
+}
+
+static bool read_text(buf *out, int fd)
+{
+    char text[4096];
+    ssize_t n;
+    off_t at = 0;
+
+    while ((n = pread(fd, text, sizeof text, at)) > 0) {
+        buf_put(out, text, (size_t)n);
+        at += n;
+    }
+    return n == 0 && buf_status(out) == HULL_OK;
+}
+
+static void put_line(buf *out, str name, uint64_t v)
+{
+    buf_printf(out, "%.*s %020" PRIu64 "\n", STR_ARG(name), v);
+}
+
+/* The lines of old, with what is to be added; numbers have one width, so the
+ * size changes with a new name only. */
+static void add_to_text(buf *out, str old, const uint64_t add[STAT_COUNT])
+{
+    bool there[STAT_COUNT + 1] = {false};
+    uint64_t v;
+    str name;
+
+    while (old.n > 0) {
+        if (!parse_line(&name, &v, str_split(old, '\n', &old)))
+            continue;
+        int i = row_of(name);
+
+        if (i < STAT_COUNT && there[i])
+            continue;
+        there[i] = true;
+        put_line(out, name, v + (i < STAT_COUNT ? add[i] : 0));
+    }
+    for (int i = 0; i < STAT_COUNT; i++)
+        if (!there[i] && add[i] != 0)
+            put_line(out, str_of(rows[i].name), add[i]);
+}
+
+static bool add_to_file(int fd, const uint64_t add[STAT_COUNT])
+{
+    bool good = false;
+    buf old, text;
+
+    buf_init(&old, STATS_MAX_SIZE);
+    buf_init(&text, STATS_MAX_SIZE);
+    if (read_text(&old, fd)) {
+        add_to_text(&text, buf_view(&old), add);
+        good = buf_status(&text) == HULL_OK &&
+               pwrite(fd, text.p, text.n, 0) == (ssize_t)text.n &&
+               (text.n >= old.n || ftruncate(fd, (off_t)text.n) == 0);
+    }
+    buf_fini(&old);
+    buf_fini(&text);
+    return good;
+}
+
+/* ---- flush --------------------------------------------------------------- */
+
+/* Does not bring a folder back that was removed. */
+static int open_shard(cache *c, unsigned i)
+{
+    char *path = shard_path(c, i);
+    int fd = -1;
+
+    if (path != NULL) {
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0 && errno == ENOENT && access(c->home, F_OK) == 0 &&
+            disk_create(&fd, c, path, O_RDWR) != HULL_OK)
+            log_debug("cache", "%s", error_text());
+    }
     mem_free(path);
     return fd;
 }
 
-/* ---- the file ------------------------------------------------------------ */
-
-/* Unknown names and malformed lines are skipped: the file decides nothing. */
-static void parse_line(uint64_t out[STAT_COUNT], str line)
+/* A file that nobody else writes now, locked; -1 when there is none. */
+static int lock_shard(cache *c)
 {
-    str value;
-    str name = str_split(line, ' ', &value);
-    uint64_t v;
+    unsigned first = (unsigned)getpid() ^ (unsigned)(pthread_self() >> 12);
 
-    for (int i = 0; i < STAT_COUNT; i++)
-        if (str_is(name, rows[i].name) && str_to_u64(&v, value))
-            out[i] = v;
-}
+    for (unsigned i = 0; i < SHARDS; i++) {
+        int fd = open_shard(c, first + i);
 
-static hull_status read_stats(const cache *c, uint64_t out[STAT_COUNT])
-{
-    char *path = path_join(c->path, "stats"), *text;
-    hull_status st;
-    size_t n;
-    str rest;
-
-    memset(out, 0, STAT_COUNT * sizeof *out);
-    if (path == NULL)
-        return fail_oom(strlen(c->path));
-    st = file_read_all(&text, &n, path, STATS_MAX_SIZE);
-    mem_free(path);
-    if (st == HULL_ENOTFOUND)
-        return HULL_OK;
-    TRY(st);
-    rest = (str){text, n};
-    while (rest.n > 0)
-        parse_line(out, str_split(rest, '\n', &rest));
-    mem_free(text);
-    return HULL_OK;
-}
-
-static bool write_file(const char *path, const buf *b)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                  0666);
-    bool good;
-
-    if (fd < 0)
-        return false;
-    good = write(fd, b->p, b->n) == (ssize_t)b->n;
-    return close(fd) == 0 && good;
-}
-
-/* The lock is held, so the temp name is nobody else's. */
-static bool write_stats(const cache *c, const uint64_t v[STAT_COUNT])
-{
-    char *tmp = path_join(c->path, ".hull-stats.tmp");
-    char *path = path_join(c->path, "stats");
-    bool good = false;
-    buf b;
-
-    buf_init(&b, STATS_MAX_SIZE);
-    for (int i = 0; i < STAT_COUNT; i++)
-        if (i != STAT_entries && i != STAT_bytes)
-            buf_printf(&b, "%s %" PRIu64 "\n", rows[i].name, v[i]);
-    if (tmp != NULL && path != NULL && buf_status(&b) == HULL_OK) {
-        good = write_file(tmp, &b) && rename(tmp, path) == 0;
-        if (!good)
-            unlink(tmp);
+        if (fd < 0)
+            return -1;
+        if (disk_try_flock(fd) || atomic_load(&c->no_locks))
+            return fd;
+        close(fd);
     }
-    buf_fini(&b);
-    mem_free(tmp);
-    mem_free(path);
-    return good;
-}
-
-static bool add_to_stats(const cache *c, const uint64_t add[STAT_COUNT])
-{
-    uint64_t v[STAT_COUNT];
-
-    if (read_stats(c, v) != HULL_OK)
-        return false;
-    for (int i = 0; i < STAT_COUNT; i++)
-        v[i] += add[i];
-    return write_stats(c, v);
+    return -1;
 }
 
 void counters_flush(cache *c)
@@ -138,28 +178,92 @@ void counters_flush(cache *c)
 
     for (int i = 0; i < STAT_COUNT; i++)
         any = any || atomic_load(&c->pending[i]) != 0;
-    if (!any || c->read_only)
+    if (!any || atomic_load(&c->read_only))
         return;
-    fd = counters_lock(c);
+    fd = lock_shard(c);
     if (fd < 0) {
-        log_debug("cache", "counters of '%s' stay in memory: no lock", c->path);
+        log_debug("cache", "counters of '%s' stay in memory", c->path);
         return;
     }
     for (int i = 0; i < STAT_COUNT; i++)
         add[i] = atomic_exchange(&c->pending[i], 0);
-    good = add_to_stats(c, add);
+    good = add_to_file(fd, add);
     disk_unlock(fd);
     for (int i = 0; !good && i < STAT_COUNT; i++)
-        counters_add(c, (cache_stat)i, add[i]);
+        atomic_fetch_add(&c->pending[i], add[i]);
     if (!good)
         log_debug("cache", "counters of '%s' stay in memory", c->path);
 }
 
+/* ---- read ---------------------------------------------------------------- */
+
+/* A writer that is stopped does not stop a reader. */
+static void wait_for_writer(int fd)
+{
+    const struct timespec pause = {0, 100000};
+
+    for (int i = 0; i < READ_TRIES; i++) {
+        if (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void add_up(uint64_t out[STAT_COUNT], str text)
+{
+    uint64_t v;
+    str name;
+
+    while (text.n > 0) {
+        if (!parse_line(&name, &v, str_split(text, '\n', &text)))
+            continue;
+        int i = row_of(name);
+
+        if (i < STAT_COUNT)
+            out[i] += v;
+    }
+}
+
+static hull_status read_shard(uint64_t out[STAT_COUNT], const cache *c,
+                              unsigned i)
+{
+    char *path = shard_path(c, i);
+    hull_status st = HULL_OK;
+    buf text;
+    int fd;
+
+    if (path == NULL)
+        return fail_oom(strlen(c->home));
+    buf_init(&text, STATS_MAX_SIZE);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno != ENOENT)
+        st = file_fail("opening", path);
+    if (fd >= 0) {
+        wait_for_writer(fd);
+        if (!read_text(&text, fd))
+            st = file_fail("reading", path);
+        disk_unlock(fd);
+    }
+    if (st == HULL_OK)
+        add_up(out, buf_view(&text));
+    buf_fini(&text);
+    mem_free(path);
+    return st;
+}
+
 hull_status counters_read(const cache *c, uint64_t out[STAT_COUNT])
 {
-    TRY(read_stats(c, out));
+    memset(out, 0, STAT_COUNT * sizeof *out);
+    for (unsigned i = 0; i < SHARDS; i++)
+        TRY(read_shard(out, c, i));
     for (int i = 0; i < STAT_COUNT; i++)
         out[i] += atomic_load(&c->pending[i]);
     out[STAT_entries] = out[STAT_bytes] = 0;
     return HULL_OK;
+}
+
+void counters_process(const cache *c, uint64_t out[STAT_COUNT])
+{
+    for (int i = 0; i < STAT_COUNT; i++)
+        out[i] = atomic_load(&c->mine[i]);
 }

@@ -1,264 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * disk.c - the folder of a cache (layout in disk.h). Every change of a name is
- * one rename or unlink, so several processes need no lock here: whoever comes
- * second finds the work done.
+ * disk.c - the verbs of the folder: get, has, touch, put, set aside, clear. A
+ * store reserves its room first (space.h), writes a file in tmp/, syncs it,
+ * gives it the entry's name in one step and syncs the shard; whatever stops it
+ * in between leaves no entry, or the whole one.
  */
-#include "cache/disk.h"
+#include "cache/space.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define TEMP_PREFIX ".hull-"
-#define TEMP_SUFFIX ".tmp"
-#define TEMP_MAX_AGE_NS (INT64_C(3600) * 1000000000)
+/* ---- get ----------------------------------------------------------------- */
 
-static const char tag_text[] =
-    "Signature: 8a477f597d28d172789f06886806bc55\n"
-    "# This folder is a cache of Hull; it may be removed at any time.\n";
-
-static hull_status fail_system(const char *doing, const char *path)
+/* Reads what the file has; a shorter one than fstat said is left to the
+ * checksums. No mapping: what another process does to the file later, or a
+ * disk that fails then, would be a signal. */
+static hull_status read_whole(blob **out, const file *f)
 {
-    int err = errno;
+    size_t size = (size_t)f->id.size, done = 0;
 
-    return fail(HULL_EIO, "%s '%s': %s", doing, path, strerror(err));
-}
+    if (f->id.size > DISK_ENTRY_MAX)
+        return fail(HULL_EFORMAT, "'%s' has more bytes than an entry may have",
+                    f->path);
+    *out = blob_new(size);
+    if (*out == NULL)
+        return fail_oom(size);
+    while (done < size) {
+        ssize_t n = read(f->fd, (*out)->p + done, size - done);
 
-/* ---- names --------------------------------------------------------------- */
-
-char *disk_path(const cache *c, const digest *key, cache_kind kind)
-{
-    char hex[DIGEST_HEX_SIZE], name[DIGEST_HEX_SIZE + 16];
-
-    digest_hex(key, hex);
-    snprintf(name, sizeof name, "%.2s/%s%s", hex, hex + 2,
-             cache_kinds[kind].suffix);
-    return path_join(c->path, name);
-}
-
-/* Path relative to the folder, "" when it is outside. */
-static str inside(const cache *c, const char *path)
-{
-    size_t n = strlen(c->path);
-
-    if (strncmp(path, c->path, n) != 0)
-        return (str){"", 0};
-    while (path[n] == '/')
-        n++;
-    return str_of(path + n);
-}
-
-bool disk_key(digest *out, cache_kind *kind, const cache *c, const char *path)
-{
-    char hex[DIGEST_HEX_SIZE];
-    str rest, s = inside(c, path);
-    str shard = str_split(s, '/', &rest);
-    size_t n;
-    int k = 0;
-
-    while (k < CACHE_KINDS && !str_ends(rest, cache_kinds[k].suffix))
-        k++;
-    if (k == CACHE_KINDS)
-        return false;
-    *kind = (cache_kind)k;
-    n = strlen(cache_kinds[k].suffix);
-    if (shard.n != 2 || rest.n != sizeof hex - 3 + n)
-        return false;
-    memcpy(hex, shard.p, 2);
-    memcpy(hex + 2, rest.p, rest.n - n);
-    return digest_from_hex(out, (str){hex, sizeof hex - 1});
-}
-
-bool disk_is_bad(const cache *c, const char *path)
-{
-    return str_starts(inside(c, path), "bad/");
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static bool is_dead_temp(const char *path, const file_id *id)
-{
-    str name = str_of(path_base(path));
-
-    return str_starts(name, TEMP_PREFIX) && str_ends(name, TEMP_SUFFIX) &&
-           id->mtime_ns < now_ns() - TEMP_MAX_AGE_NS;
-}
-
-/* ---- open ---------------------------------------------------------------- */
-
-static hull_status clean_temp(void *user, const char *path, const file_id *id)
-{
-    (void)user;
-    if (is_dead_temp(path, id) && unlink(path) == 0)
-        log_info("cache", "removed '%s', which nobody finished", path);
-    return HULL_OK;
-}
-
-/* A cleaning that the system refuses leaves only dead bytes behind. */
-static void clean_temps(const char *folder)
-{
-    if (dir_walk(folder, clean_temp, NULL) != HULL_OK)
-        log_debug("cache", "%s", error_text());
-}
-
-static void write_tag(const cache *c)
-{
-    char *path = path_join(c->path, "CACHEDIR.TAG");
-    file_part part = {tag_text, sizeof tag_text - 1};
-
-    if (path != NULL && access(path, F_OK) != 0 &&
-        file_write_atomic(path, &part, 1) != HULL_OK)
-        log_info("cache", "%s", error_text());
-    mem_free(path);
-}
-
-hull_status disk_open(cache *c)
-{
-    if (c->read_only)
-        return access(c->path, R_OK | X_OK) == 0
-                   ? HULL_OK : fail_system("reading", c->path);
-    TRY(dir_make(c->path));
-    write_tag(c);
-    clean_temps(c->path);
-    return HULL_OK;
-}
-
-/* ---- entries ------------------------------------------------------------- */
-
-static char *bad_path(const cache *c, const char *path)
-{
-    char hex[DIGEST_HEX_SIZE], name[DIGEST_HEX_SIZE + 16];
-    cache_kind kind;
-    digest key;
-
-    if (!disk_key(&key, &kind, c, path))
-        return NULL;
-    digest_hex(&key, hex);
-    snprintf(name, sizeof name, "bad/%s%s", hex, cache_kinds[kind].suffix);
-    return path_join(c->path, name);
-}
-
-hull_status disk_set_aside(const cache *c, const char *path,
-                           const file_id *id)
-{
-    char *to = bad_path(c, path), *folder = NULL;
-    hull_status st = HULL_OK;
-    struct stat now;
-
-    if (to == NULL || (folder = path_dir(to)) == NULL)
-        TRY_OUT(fail_oom(strlen(path)));
-    if (stat(path, &now) != 0 || now.st_ino != id->ino)
-        goto out; /* another process was faster */
-    TRY_OUT(dir_make(folder));
-    if (rename(path, to) != 0 && errno != ENOENT)
-        TRY_OUT(fail_system("moving aside", path));
-out:
-    mem_free(to);
-    mem_free(folder);
-    return st;
-}
-
-static hull_status new_temp(char **out, const char *folder)
-{
-    static _Atomic(uint32_t) count;
-    char name[96];
-
-    snprintf(name, sizeof name,
-             TEMP_PREFIX "put-%ld-%" PRIx64 "-%u" TEMP_SUFFIX, (long)getpid(),
-             time_ns(), atomic_fetch_add(&count, 1));
-    *out = path_join(folder, name);
-    return *out != NULL ? HULL_OK : fail_oom(strlen(folder));
-}
-
-/* Gives a finished file its name; *out_stored false: the name is taken. */
-static hull_status publish(bool *out_stored, const char *tmp, const char *path)
-{
-    *out_stored = renameat2(AT_FDCWD, tmp, AT_FDCWD, path,
-                            RENAME_NOREPLACE) == 0;
-    if (*out_stored || errno == EEXIST)
-        return HULL_OK;
-    if (errno != EINVAL && errno != ENOSYS)
-        return fail_system("storing", path);
-    /* A file system without it: then the last one wins. */
-    *out_stored = rename(tmp, path) == 0;
-    return *out_stored ? HULL_OK : fail_system("storing", path);
-}
-
-static hull_status write_entry(bool *out_stored, const char *path,
-                               bytes content, bool replace)
-{
-    const file_part part = {content.p, content.n};
-    char *folder = path_dir(path), *tmp = NULL;
-    hull_status st = HULL_OK;
-
-    if (folder == NULL)
-        return fail_oom(strlen(path));
-    TRY_OUT(dir_make(folder));
-    clean_temps(folder);
-    if (replace) {
-        *out_stored = true;
-        TRY_OUT(file_write_atomic(path, &part, 1));
-        goto out;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return file_fail("reading", f->path);
+        if (n == 0)
+            break;
+        done += (size_t)n;
     }
-    TRY_OUT(new_temp(&tmp, folder));
-    TRY_OUT(file_write_atomic(tmp, &part, 1));
-    st = publish(out_stored, tmp, path);
-    if (!*out_stored)
-        unlink(tmp);
-out:
-    mem_free(tmp);
-    mem_free(folder);
-    return st;
+    (*out)->n = done;
+    file_count_read(done);
+    return HULL_OK;
 }
 
-static hull_status trim(cache *c);
-
-hull_status disk_put(bool *out_stored, cache *c, cache_kind kind,
-                     const digest *key, bytes content, bool replace)
+static hull_status open_entry(file *out, char *path)
 {
-    char *path = disk_path(c, key, kind);
-    hull_status st = HULL_OK;
+    struct stat s;
 
-    *out_stored = false;
-    if (path == NULL)
-        return fail_oom(DIGEST_HEX_SIZE);
-    if (!replace && access(path, F_OK) == 0)
-        goto out;
-    TRY_OUT(write_entry(out_stored, path, content, replace));
-    if (*out_stored)
-        st = trim(c);
-out:
-    mem_free(path);
-    return st;
+    *out = (file){.path = path};
+    out->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (out->fd < 0)
+        return file_fail("opening", path);
+    if (fstat(out->fd, &s) != 0)
+        return file_fail("looking at", path);
+    if (!S_ISREG(s.st_mode))
+        return fail(HULL_EIO, "'%s' is no file", path);
+    out->id = (file_id){.dev = (uint64_t)s.st_dev,
+                        .ino = (uint64_t)s.st_ino,
+                        .size = (uint64_t)s.st_size,
+                        .mtime_ns = disk_ns(&s.st_mtim),
+                        .ctime_ns = disk_ns(&s.st_ctim)};
+    return HULL_OK;
 }
 
-hull_status disk_get(file *out, const cache *c, cache_kind kind,
+hull_status disk_read(cache_entry *out, const char *path)
+{
+    char *copy = mem_strndup(path, strlen(path));
+
+    *out = CACHE_ENTRY_NONE;
+    if (copy == NULL)
+        return fail_oom(strlen(path));
+    TRY(open_entry(&out->f, copy));
+    return read_whole(&out->memory, &out->f);
+}
+
+hull_status disk_get(cache_entry *out, const cache *c, cache_kind kind,
                      const digest *key)
 {
     char *path = disk_path(c, key, kind);
     hull_status st;
 
-    *out = (file){.fd = -1};
+    *out = CACHE_ENTRY_NONE;
     if (path == NULL)
         return fail_oom(DIGEST_HEX_SIZE);
-    st = file_map(out, path);
+    st = disk_read(out, path);
     mem_free(path);
-    if (st == HULL_OK)
-        file_count_read(out->size);
     return st;
 }
 
@@ -271,163 +100,357 @@ bool disk_has(const cache *c, cache_kind kind, const digest *key)
     return has;
 }
 
+/* The owner's time is exact to the nanosecond; to others the system grants its
+ * own clock only, which is some milliseconds coarser. path is of `at`, or NULL:
+ * the file is open as `at`. */
+static bool set_used_now(int at, const char *path)
+{
+    struct timespec now[2];
+
+    clock_gettime(CLOCK_REALTIME, &now[0]);
+    now[1] = now[0];
+    if (path == NULL)
+        return futimens(at, now) == 0 ||
+               (errno == EPERM && futimens(at, NULL) == 0);
+    return utimensat(at, path, now, 0) == 0 ||
+           (errno == EPERM && utimensat(at, path, NULL, 0) == 0);
+}
+
 void disk_touch(const cache *c, const file *f)
 {
-    if (!c->read_only && futimens(f->fd, NULL) != 0)
+    if (!atomic_load(&c->read_only) && !set_used_now(f->fd, NULL))
         log_debug("cache", "cannot touch '%s'", f->path);
 }
 
 void disk_touch_key(const cache *c, cache_kind kind, const digest *key)
 {
-    char *path = c->read_only ? NULL : disk_path(c, key, kind);
+    char *path = atomic_load(&c->read_only) ? NULL : disk_path(c, key, kind);
 
-    if (path != NULL && utimensat(AT_FDCWD, path, NULL, 0) != 0)
+    if (path != NULL && !set_used_now(AT_FDCWD, path))
         log_debug("cache", "cannot touch '%s'", path);
     mem_free(path);
 }
 
-/* ---- locks --------------------------------------------------------------- */
+/* ---- put: room ----------------------------------------------------------- */
 
-#define LOCK_PAUSE_MS 2
+/* Others may take the room that was made: then again. */
+#define ROUNDS 1000
 
-/* Whoever unlocks may have removed the name: then the lock is of nothing. */
-static bool is_at(int fd, const char *path)
+static hull_status count_if_needed(space *s)
 {
-    struct stat mine, named;
+    hull_status st = s->counted ? HULL_OK : space_count(s);
 
-    return fstat(fd, &mine) == 0 && stat(path, &named) == 0 &&
-           mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
-}
-
-/* The descriptor, -1 with *out_refused when it can never be had. */
-static int try_lock(bool *out_refused, const char *path)
-{
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-
-    *out_refused = fd < 0;
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, path))
-        return fd;
-    *out_refused = *out_refused || (errno != EWOULDBLOCK && errno != EINTR &&
-                                    errno != ENOENT);
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-int disk_lock(const char *path, uint32_t wait_ms)
-{
-    const struct timespec pause = {0, LOCK_PAUSE_MS * 1000000L};
-
-    for (uint32_t ms = 0;; ms += LOCK_PAUSE_MS) {
-        bool refused;
-        int fd = try_lock(&refused, path);
-
-        if (fd >= 0 || refused || ms >= wait_ms)
-            return fd;
-        nanosleep(&pause, NULL);
-    }
-}
-
-/* Unlocked first: a process forked meanwhile has the descriptor as well. */
-void disk_unlock(int fd)
-{
-    if (fd < 0)
-        return;
-    flock(fd, LOCK_UN);
-    close(fd);
-}
-
-/* ---- trim, clear --------------------------------------------------------- */
-
-typedef struct item {
-    char *path;
-    uint64_t size;
-    int64_t used_ns; /* INT64_MIN: damaged */
-} item;
-
-typedef struct items {
-    cache *c;
-    item *p;
-    size_t n, cap;
-    uint64_t bytes;
-} items;
-
-static hull_status collect(void *user, const char *path, const file_id *id)
-{
-    items *all = user;
-    bool bad = disk_is_bad(all->c, path);
-    cache_kind kind;
-    digest key;
-    char *copy;
-
-    if (!bad && !disk_key(&key, &kind, all->c, path))
-        return clean_temp(NULL, path, id);
-    TRY(mem_grow(&all->p, &all->cap, all->n + 1, sizeof *all->p));
-    copy = mem_strndup(path, strlen(path));
-    if (copy == NULL)
-        return fail_oom(strlen(path));
-    all->p[all->n++] = (item){copy, id->size, bad ? INT64_MIN : id->mtime_ns};
-    all->bytes += id->size;
+    if (st == HULL_OK || s->c->limit > 0)
+        return st;
+    log_info("cache", "the size of '%s' is not known: %s", s->c->path,
+             error_text());
+    s->counted = false; /* and without a limit nobody minds */
     return HULL_OK;
 }
 
-static void items_fini(items *all)
+/* One round: room and a file in it, or entries on their way out. */
+static hull_status try_reserve(temp *out, doomed *d, cache *c, uint64_t size)
 {
-    for (size_t i = 0; i < all->n; i++)
-        mem_free(all->p[i].path);
-    mem_free(all->p);
+    hull_status st;
+    space s;
+
+    TRY_OUT(space_lock(&s, c));
+    TRY_OUT(count_if_needed(&s));
+    st = c->limit > 0 && s.u.bytes + size > c->limit
+             ? doom_entries(d, &s, size) : temp_make(out, &s, size);
+out:
+    space_unlock(&s);
+    return st;
 }
 
-static int older_first(const void *x, const void *y)
-{
-    const item *a = x, *b = y;
-
-    if (a->used_ns != b->used_ns)
-        return a->used_ns < b->used_ns ? -1 : 1;
-    return strcmp(a->path, b->path);
-}
-
-/* Removes one; *out_n counts it when it was there. */
-static hull_status remove_item(uint64_t *out_n, const item *it)
-{
-    if (unlink(it->path) == 0)
-        ++*out_n;
-    else if (errno != ENOENT)
-        return fail_system("removing", it->path);
-    return HULL_OK;
-}
-
-static hull_status trim(cache *c)
+/* out->fd is -1 when the entry is larger than the whole limit. */
+static hull_status reserve(temp *out, cache *c, uint64_t size)
 {
     hull_status st = HULL_OK;
-    items all = {.c = c};
-    uint64_t n = 0;
 
-    if (c->limit == 0)
+    *out = TEMP_NONE;
+    if (c->limit > 0 && size > c->limit) {
+        log_info("cache", "an entry of %llu bytes is not stored: cache_limit "
+                 "is %llu", (unsigned long long)size,
+                 (unsigned long long)c->limit);
+        counters_add(c, STAT_oversize, 1);
         return HULL_OK;
-    TRY_OUT(dir_walk(c->path, collect, &all));
-    if (all.n > 0)
-        qsort(all.p, all.n, sizeof *all.p, older_first);
-    for (size_t i = 0; i < all.n && all.bytes > c->limit; i++) {
-        TRY_OUT(remove_item(&n, &all.p[i]));
-        all.bytes -= all.p[i].size;
     }
+    for (int i = 0; i < ROUNDS && st == HULL_OK && out->fd < 0; i++) {
+        doomed d = {0};
+
+        st = try_reserve(out, &d, c, size);
+        doomed_remove(&d, c);
+    }
+    if (st == HULL_OK && out->fd < 0)
+        st = fail(HULL_EIO, "'%s': others take all room that is made",
+                  c->path);
+    return st;
+}
+
+/* ---- put: write ---------------------------------------------------------- */
+
+static hull_status write_all(const temp *t, bytes content)
+{
+    size_t done = 0;
+
+    while (done < content.n) {
+        ssize_t n = write(t->fd, content.p + done, content.n - done);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return file_fail("writing", t->path);
+        done += (size_t)n;
+    }
+    if (!set_used_now(t->fd, NULL)) /* then it has the time of the write */
+        log_debug("cache", "cannot touch '%s'", t->path);
+    return fsync(t->fd) == 0 || errno == EINVAL ? HULL_OK
+                                                : file_fail("syncing", t->path);
+}
+
+/* Takes the temp's name away: it is the entry now. */
+static void became_entry(temp *t)
+{
+    mem_free(t->path);
+    t->path = NULL;
+}
+
+/* First one wins. A file system without RENAME_NOREPLACE: all who rename hold
+ * the lock, so a look at the name will do. */
+static hull_status name_new(bool *out_stored, temp *t, const char *path)
+{
+    int rc = renameat2(AT_FDCWD, t->path, AT_FDCWD, path, RENAME_NOREPLACE);
+
+    if (rc != 0 && errno == EEXIST)
+        return HULL_OK;
+    if (rc != 0 && (errno == EINVAL || errno == ENOSYS)) {
+        if (access(path, F_OK) == 0)
+            return HULL_OK;
+        rc = rename(t->path, path);
+    }
+    if (rc != 0)
+        return file_fail("storing", path);
+    became_entry(t);
+    *out_stored = true;
+    return HULL_OK;
+}
+
+/* Last one wins: the two change names, so that the old one's size is given
+ * back by whoever removes it. */
+static hull_status name_over(bool *out_stored, temp *t, space *s,
+                             const char *path)
+{
+    struct stat old;
+    bool has_old;
+
+    if (renameat2(AT_FDCWD, t->path, AT_FDCWD, path, RENAME_EXCHANGE) == 0) {
+        *out_stored = true;
+        t->size = lstat(t->path, &old) == 0 ? (uint64_t)old.st_size : 0;
+        return HULL_OK;
+    }
+    if (errno == ENOENT)
+        return name_new(out_stored, t, path);
+    if (errno != EINVAL && errno != ENOSYS)
+        return file_fail("storing", path);
+    has_old = lstat(path, &old) == 0; /* one without RENAME_EXCHANGE */
+    if (rename(t->path, path) != 0)
+        return file_fail("storing", path);
+    became_entry(t);
+    *out_stored = true;
+    return has_old ? space_give_back(s, (uint64_t)old.st_size) : HULL_OK;
+}
+
+static hull_status publish(bool *out_stored, cache *c, temp *t,
+                           const char *path, bool replace)
+{
+    hull_status st;
+    space s;
+
+    TRY(disk_make_above(c, path));
+    st = space_lock(&s, c);
+    if (st == HULL_OK) {
+        st = replace ? name_over(out_stored, t, &s, path)
+                     : name_new(out_stored, t, path);
+        t->generation = s.u.generation; /* what is in tmp/ now is in usage */
+    }
+    space_unlock(&s);
+    return st;
+}
+
+/* Makes the name durable; some file systems cannot. */
+static hull_status sync_above(const char *path)
+{
+    char *folder = path_dir(path);
+    hull_status st = HULL_OK;
+    int fd = -1;
+
+    if (folder == NULL)
+        return fail_oom(strlen(path));
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
+        st = file_fail("syncing", folder);
+    if (fd >= 0)
+        close(fd);
+    mem_free(folder);
+    return st;
+}
+
+hull_status disk_put(bool *out_stored, cache *c, cache_kind kind,
+                     const digest *key, bytes content, bool replace)
+{
+    char *path = disk_path(c, key, kind);
+    hull_status st = HULL_OK;
+    temp t = TEMP_NONE;
+
+    *out_stored = false;
+    if (path == NULL)
+        return fail_oom(DIGEST_HEX_SIZE);
+    if (atomic_load(&c->read_only) || (!replace && access(path, F_OK) == 0))
+        goto out;
+    TRY_OUT(reserve(&t, c, content.n));
+    if (t.fd < 0)
+        goto out;
+    TRY_OUT(write_all(&t, content));
+    TRY_OUT(publish(out_stored, c, &t, path, replace));
+    if (!*out_stored)
+        goto out;
+    counters_add(c, STAT_bytes_written, content.n);
+    st = sync_above(path);
 out:
-    counters_add(c, STAT_evicted, n);
-    items_fini(&all);
+    temp_close(&t, c);
+    mem_free(path);
+    return st;
+}
+
+/* ---- set aside ----------------------------------------------------------- */
+
+#define WHY_MAX 512
+
+static uint64_t size_at(const char *path)
+{
+    struct stat s;
+
+    return lstat(path, &s) == 0 ? (uint64_t)s.st_size : 0;
+}
+
+/* One line: when, who, what was wrong. Says nothing when there is no room. */
+static hull_status write_why(space *s, const char *path, const char *why)
+{
+    char text[WHY_MAX], when[32] = "";
+    time_t now = time(NULL);
+    uint64_t old = size_at(path);
+    hull_status st;
+    struct tm tm;
+    size_t n;
+    int fd;
+
+    if (gmtime_r(&now, &tm) != NULL)
+        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    snprintf(text, sizeof text - 1, "%s pid %ld: %s", when, (long)getpid(),
+             why);
+    n = strlen(text);
+    text[n++] = '\n';
+    if (s->c->limit > 0 && s->u.bytes + n > s->c->limit)
+        return HULL_OK;
+    TRY(space_take(s, n));
+    TRY(disk_create(&fd, s->c, path, O_WRONLY | O_TRUNC));
+    st = write(fd, text, n) == (ssize_t)n ? HULL_OK
+                                          : file_fail("writing", path);
+    close(fd);
+    return st == HULL_OK ? space_give_back(s, old) : st;
+}
+
+static hull_status move_aside(space *s, const char *path, const file_id *id,
+                              const char *to)
+{
+    uint64_t old = size_at(to);
+    struct stat now;
+
+    if (stat(path, &now) != 0 || now.st_ino != id->ino)
+        return HULL_ENOTFOUND; /* another process was faster */
+    s->u.bad++;
+    TRY(space_take(s, 0)); /* first said, then done */
+    if (rename(path, to) != 0)
+        return errno == ENOENT ? HULL_ENOTFOUND
+                               : file_fail("moving aside", path);
+    return space_give_back(s, old);
+}
+
+hull_status disk_set_aside(cache *c, const char *path, const file_id *id,
+                           const char *why)
+{
+    hull_status st = HULL_OK;
+    char *to = NULL, *reason = NULL;
+    space s = {.fd = -1};
+    cache_kind kind;
+    digest key;
+
+    if (atomic_load(&c->read_only) || !disk_key(&key, &kind, c, path))
+        return HULL_OK;
+    to = disk_flat_path(c, DISK_BAD_FOLDER, &key, kind, "");
+    reason = disk_flat_path(c, DISK_BAD_FOLDER, &key, kind, DISK_WHY);
+    if (to == NULL || reason == NULL)
+        TRY_OUT(fail_oom(strlen(path)));
+    TRY_OUT(disk_make_above(c, to));
+    TRY_OUT(space_lock(&s, c));
+    st = move_aside(&s, path, id, to);
+    if (st == HULL_OK)
+        st = write_why(&s, reason, why);
+    if (st == HULL_ENOTFOUND)
+        st = HULL_OK;
+out:
+    space_unlock(&s);
+    mem_free(to);
+    mem_free(reason);
+    return st;
+}
+
+/* ---- clear, trim --------------------------------------------------------- */
+
+static hull_status remove_one(void *user, const disk_file *f)
+{
+    (void)user;
+    return unlink(f->path) == 0 || errno == ENOENT
+               ? HULL_OK : file_fail("removing", f->path);
+}
+
+static hull_status recount(cache *c)
+{
+    hull_status st;
+    space s;
+
+    st = space_lock(&s, c);
+    if (st == HULL_OK)
+        st = space_count(&s);
+    space_unlock(&s);
     return st;
 }
 
 hull_status disk_clear(cache *c)
 {
-    hull_status st = HULL_OK;
-    items all = {.c = c};
-    uint64_t n = 0;
+    TRY(disk_walk(c, DISK_ENTRY | DISK_BAD, remove_one, NULL));
+    temps_purge(c);
+    return recount(c);
+}
 
-    TRY_OUT(dir_walk(c->path, collect, &all));
-    for (size_t i = 0; i < all.n; i++)
-        TRY_OUT(remove_item(&n, &all.p[i]));
-out:
-    items_fini(&all);
+hull_status disk_trim(cache *c)
+{
+    hull_status st = HULL_OK;
+    bool fits = c->limit == 0;
+
+    temps_purge(c);
+    TRY(recount(c));
+    for (int i = 0; i < ROUNDS && !fits && st == HULL_OK; i++) {
+        doomed d = {0};
+        space s;
+
+        st = space_lock(&s, c);
+        fits = st != HULL_OK || s.u.bytes <= c->limit;
+        if (!fits)
+            st = doom_entries(&d, &s, 0);
+        space_unlock(&s);
+        doomed_remove(&d, c);
+    }
     return st;
 }

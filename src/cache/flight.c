@@ -1,39 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * flight.c - single flight: who builds an entry that several want.
+ * flight.c - single flight: who builds an entry that several want. A lock file
+ * holds its owner's number; one that is free and still has a number in it was
+ * left by an owner that was killed.
  */
 #include "cache/disk.h"
 
-#include <limits.h>
+#include <inttypes.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* Longer than any build that somebody waits for; then two build. */
-#define BUILD_WAIT_MS 300000
-
-void entry_lock(cache_build *out, const cache *c, cache_kind kind,
-                const digest *key, uint32_t wait_ms)
+lock_outcome entry_lock(cache_build *out, cache *c, cache_kind kind,
+                        const digest *key, uint32_t wait_ms)
 {
-    char *entry = disk_path(c, key, kind), *folder = NULL;
-    buf path;
+    lock_outcome o = LOCK_REFUSED;
 
     *out = CACHE_BUILD_NONE;
-    buf_init(&path, PATH_MAX);
-    if (c->read_only || entry == NULL || (folder = path_dir(entry)) == NULL)
-        goto out;
-    buf_printf(&path, "%s.lock", entry);
-    out->path = buf_take(&path);
-    if (out->path != NULL && dir_make(folder) == HULL_OK)
-        out->fd = disk_lock(out->path, wait_ms);
-out:
-    buf_fini(&path);
-    mem_free(folder);
-    mem_free(entry);
+    if (atomic_load(&c->read_only))
+        return o;
+    out->path = disk_flat_path(c, DISK_LOCK_FOLDER, key, kind, ".lock");
+    if (out->path != NULL)
+        o = disk_lock(&out->fd, c, out->path, pool_inside() ? 0 : wait_ms);
+    if (o == LOCK_NONE) { /* as good as none */
+        disk_unlock(out->fd);
+        out->fd = -1;
+    }
+    return o;
+}
+
+/* Writes our number; true when a killed owner's was there. */
+static bool take_over(int fd)
+{
+    struct stat s;
+    bool killed = fstat(fd, &s) == 0 && s.st_size > 0;
+    char text[24];
+    int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n)
+        log_debug("cache", "a lock file has no owner's number");
+    return killed;
 }
 
 void cache_build_begin(cache_build *out, cache *c, const cache_key *k)
 {
-    entry_lock(out, c, CACHE_ENGINE, &k->d, BUILD_WAIT_MS);
+    lock_outcome o = entry_lock(out, c, CACHE_ENGINE, &k->d, c->wait_ms);
+
+    if (o == LOCK_WAITED)
+        counters_add(c, STAT_waits, 1);
+    if (o == LOCK_TIMEOUT)
+        counters_add(c, STAT_wait_timeouts, 1);
+    if (out->fd >= 0 && take_over(out->fd))
+        counters_add(c, STAT_takeovers, 1);
     if (out->fd < 0)
         log_info("cache", "no lock in '%s': others may build the same",
                  c->path);

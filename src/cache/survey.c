@@ -6,6 +6,8 @@
  */
 #include "cache/disk.h"
 
+#include <string.h>
+
 /* ---- over all entries ---------------------------------------------------- */
 
 typedef struct lister {
@@ -14,13 +16,13 @@ typedef struct lister {
     void *user;
 } lister;
 
-static hull_status list_one(void *user, const char *path, const file_id *id)
+static hull_status list_one(void *user, const disk_file *f)
 {
     const lister *l = user;
     cache_item item = {
-        .size = id->size, .used_ns = id->mtime_ns, .path = path};
+        .size = f->size, .used_ns = f->used_ns, .path = f->path};
 
-    return disk_key(&item.key, &item.kind, l->c, path)
+    return disk_key(&item.key, &item.kind, l->c, f->path)
                ? l->fn(l->user, &item) : HULL_OK;
 }
 
@@ -28,7 +30,46 @@ hull_status cache_list(cache *c, cache_item_fn *fn, void *user)
 {
     lister l = {c, fn, user};
 
-    return dir_walk(c->path, list_one, &l);
+    return disk_walk(c, DISK_ENTRY, list_one, &l);
+}
+
+typedef struct bad_lister {
+    cache *c;
+    cache_bad_fn *fn;
+    void *user;
+} bad_lister;
+
+static hull_status list_bad(void *user, const disk_file *f)
+{
+    const bad_lister *l = user;
+    cache_bad_item item = {.size = f->size, .path = f->path, .why = ""};
+    char *text = NULL;
+    hull_status st;
+    size_t n = 0;
+    buf path;
+
+    if (!disk_bad_key(&item.key, &item.kind, l->c, f->path))
+        return HULL_OK;
+    buf_init(&path, SIZE_MAX / 2);
+    buf_printf(&path, "%s" DISK_WHY, f->path);
+    st = buf_status(&path);
+    if (st == HULL_OK &&
+        file_read_all(&text, &n, path.p, 4096) == HULL_OK) {
+        text[strcspn(text, "\n")] = '\0';
+        item.why = text;
+    }
+    if (st == HULL_OK)
+        st = l->fn(l->user, &item);
+    mem_free(text);
+    buf_fini(&path);
+    return st;
+}
+
+hull_status cache_list_bad(cache *c, cache_bad_fn *fn, void *user)
+{
+    bad_lister l = {c, fn, user};
+
+    return disk_walk(c, DISK_BAD, list_bad, &l);
 }
 
 static hull_status add_item(void *user, const cache_item *item)
@@ -57,9 +98,9 @@ static hull_status verify_entry(cache_entry *e, const cache *c,
     bytes key;
     digest d;
 
-    TRY(file_map(&e->f, item->path));
+    TRY(disk_read(e, item->path));
     TRY(entry_open(e, c, item->kind, &item->key,
-                   (bytes){e->f.p, (size_t)e->f.size}, &key));
+                   (bytes){e->memory->p, e->memory->n}, &key));
     d = digest_of(key.p, key.n);
     if (!digest_eq(&d, &item->key))
         return fail(HULL_EFORMAT, "entry has the name of another key");
@@ -100,4 +141,14 @@ hull_status cache_clear(cache *c)
         return fail(HULL_EINVAL, "cache '%s' is read-only", c->path);
     memory_clear(c->memory);
     return disk_clear(c);
+}
+
+hull_status cache_trim(cache *c)
+{
+    hull_status st = c->read_only
+        ? fail(HULL_EINVAL, "cache '%s' is read-only", c->path)
+        : disk_trim(c);
+
+    counters_flush(c);
+    return st;
 }

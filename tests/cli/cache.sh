@@ -7,7 +7,7 @@ try() {
 }
 # Counters without their sizes.
 stats() {
-    "$HULL" cache stats --cache cache | sed -E '/^bytes/s/[0-9]+/N/'
+    "$HULL" cache stats --cache cache | sed -E '/^bytes/s/ [0-9]+ / N /'
 }
 model=$ROOT/demo/digits.onnx
 
@@ -19,7 +19,7 @@ stats
 [ "$("$HULL" cache ls --cache cache | cut -d ' ' -f 1)" = \
     "$("$HULL" compile "$model" --print-key)" ]
 try cache verify --cache cache
-entry=$(ls cache/*/*.engine)
+entry=$(ls cache/v2/*/*.engine)
 printf X | dd of="$entry" bs=1 seek=100 conv=notrunc status=none
 try cache verify --cache cache | sed -E "s|[^' ]*[.]engine|ENTRY|"
 stats | grep -E '^(corrupt|entries)'

@@ -22,7 +22,7 @@ check model inspect "$demo/digits.onnx" --text
 check checkpoint inspect "$demo/epoch1.safetensors"
 check tensors inspect "$demo/test.npz"
 check module inspect one.hull --text
-check engine inspect cache/*/*.engine --text
+check engine inspect cache/v2/*/*.engine --text
 check explain explain "$demo/digits.onnx" $cache
 check stats cache stats $cache
 check ls cache ls $cache

@@ -4,120 +4,12 @@
  * test_cache.c - the cache folder: keys, hits and misses, damage, collisions,
  * eviction, several processes at once, folders that refuse.
  */
-#include "unit.h"
-
-#include "cache/cache.h"
+#include "cache_unit.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    memcpy(folder, "/tmp/hull-test-cache-XXXXXX", 28);
-    return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-
-    (void)state;
-    chmod(folder, 0700);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-static cache *opened(const char *limit)
-{
-    options *o;
-    cache *c;
-
-    assert_int_equal(options_new(&o), HULL_OK);
-    assert_int_equal(hull_options_set(o, "cache_limit", limit), HULL_OK);
-    assert_int_equal(hull_options_set(o, "cache_memory", "0"), HULL_OK);
-    assert_int_equal(cache_open(&c, folder, o), HULL_OK);
-    options_free(o);
-    return c;
-}
-
-static cache_key key_number(int i)
-{
-    char text[64];
-    cache_key k;
-
-    snprintf(text, sizeof text, "block number %d\n", i);
-    assert_int_equal(cache_key_make(&k, str_of("ref"), str_of("here"), NULL,
-                                    str_of(text)), HULL_OK);
-    return k;
-}
-
-static container_writer *entry_of(const cache_key *k, size_t size)
-{
-    char *filler = mem_alloc(size);
-    container_writer *w;
-    uint32_t seed = 1;
-
-    for (size_t i = 0; i < size; i++) {
-        seed = seed * 1664525 + 1013904223;
-        filler[i] = (char)(seed >> 24);
-    }
-    assert_int_equal(container_writer_new(&w, CONTAINER_ENGINE), HULL_OK);
-    assert_int_equal(container_add(w, "key", k->preimage.p, k->preimage.n),
-                     HULL_OK);
-    assert_int_equal(container_add(w, "main", filler, size), HULL_OK);
-    mem_free(filler);
-    return w;
-}
-
-static void put(cache *c, int i, size_t size)
-{
-    cache_key k = key_number(i);
-    container_writer *w = entry_of(&k, size);
-
-    cache_put(c, CACHE_ENGINE, &k, w);
-    container_writer_free(w);
-    cache_key_fini(&k);
-}
-
-static bool get(cache *c, int i)
-{
-    cache_key k = key_number(i);
-    cache_entry e;
-    bool hit;
-
-    cache_get(&e, &hit, c, CACHE_ENGINE, &k);
-    assert_int_equal(hit, e.c != NULL);
-    cache_entry_close(&e);
-    cache_key_fini(&k);
-    return hit;
-}
-
-static uint64_t stat_of(cache *c, const char *name)
-{
-    uint64_t v;
-
-    assert_int_equal(hull_cache_stat(c, name, &v), HULL_OK);
-    return v;
-}
-
-static void path_of(char out[256], int i)
-{
-    cache_key k = key_number(i);
-    char hex[DIGEST_HEX_SIZE];
-
-    digest_hex(&k.d, hex);
-    snprintf(out, 256, "%s/%.2s/%s.engine", folder, hex, hex + 2);
-    cache_key_fini(&k);
-}
 
 /* Bytes [off, off+1) of entry i become another value. */
 static void damage(int i, off_t off)
@@ -204,18 +96,18 @@ static void miss_store_hit(void **state)
 
     (void)state;
     assert_string_equal(cache_path(c), folder);
-    assert_false(get(c, 1));
+    assert_false(get_number(c, 1));
     assert_false(cache_has(c, CACHE_ENGINE, &k));
     cache_count_build(c);
-    put(c, 1, 3000);
+    put_number(c, 1, 3000);
     assert_true(cache_has(c, CACHE_ENGINE, &k));
-    assert_true(get(c, 1));
-    assert_false(get(c, 2));
+    assert_true(get_number(c, 1));
+    assert_false(get_number(c, 2));
     cache_unref(c);
     path_of(path, 1);
     assert_int_equal(stat(path, &s), 0);
     other = opened("0"); /* another process, later */
-    assert_true(get(other, 1));
+    assert_true(get_number(other, 1));
     assert_int_equal(stat_of(other, "hits"), 2);
     assert_int_equal(stat_of(other, "misses"), 2);
     assert_int_equal(stat_of(other, "builds"), 1);
@@ -237,10 +129,10 @@ static void first_one_stored_wins(void **state)
     struct stat s, t;
 
     (void)state;
-    put(c, 1, 3000);
+    put_number(c, 1, 3000);
     path_of(path, 1);
     assert_int_equal(stat(path, &s), 0);
-    put(c, 1, 4000);
+    put_number(c, 1, 4000);
     assert_int_equal(stat(path, &t), 0);
     assert_int_equal(s.st_ino, t.st_ino);
     assert_int_equal(stat_of(c, "stores"), 1);
@@ -254,21 +146,21 @@ static void damaged_entry_is_a_miss_and_set_aside(void **state)
     char path[256];
 
     (void)state;
-    put(c, 1, 3000);
+    put_number(c, 1, 3000);
     damage(1, 700);
-    assert_false(get(c, 1));
+    assert_false(get_number(c, 1));
     path_of(path, 1);
     assert_int_not_equal(access(path, F_OK), 0);
-    assert_false(get(c, 1));
+    assert_false(get_number(c, 1));
     assert_int_equal(stat_of(c, "corrupt"), 1);
     assert_int_equal(stat_of(c, "misses"), 2);
-    put(c, 1, 3000); /* heals */
-    assert_true(get(c, 1));
+    put_number(c, 1, 3000); /* heals */
+    assert_true(get_number(c, 1));
     assert_int_equal(truncate(path, 100), 0);
-    assert_false(get(c, 1));
-    put(c, 1, 3000);
+    assert_false(get_number(c, 1));
+    put_number(c, 1, 3000);
     assert_int_equal(truncate(path, 0), 0);
-    assert_false(get(c, 1));
+    assert_false(get_number(c, 1));
     assert_int_equal(stat_of(c, "corrupt"), 3);
     assert_int_equal(stat_of(c, "errors"), 0);
     cache_unref(c);
@@ -282,15 +174,15 @@ static void no_damage_goes_unnoticed(void **state)
     struct stat s;
 
     (void)state;
-    put(c, 1, 100);
+    put_number(c, 1, 100);
     path_of(path, 1);
     assert_int_equal(stat(path, &s), 0);
     for (off_t i = 0; i < s.st_size; i++) {
         damage(1, i);
-        assert_false(get(c, 1));
-        put(c, 1, 100);
+        assert_false(get_number(c, 1));
+        put_number(c, 1, 100);
     }
-    assert_true(get(c, 1));
+    assert_true(get_number(c, 1));
     assert_int_equal(stat_of(c, "corrupt"), s.st_size);
     cache_unref(c);
 }
@@ -303,13 +195,13 @@ static void another_preimage_is_a_collision(void **state)
     bool hit = true;
 
     (void)state;
-    put(c, 1, 100);
+    put_number(c, 1, 100);
     b.d = a.d; /* as if BLAKE2b had collided */
     cache_get(&e, &hit, c, CACHE_ENGINE, &b);
     assert_false(hit);
     assert_int_equal(stat_of(c, "collisions"), 1);
     assert_int_equal(stat_of(c, "misses"), 1);
-    assert_true(get(c, 1)); /* the entry stays */
+    assert_true(get_number(c, 1)); /* the entry stays */
     cache_key_fini(&a);
     cache_key_fini(&b);
     cache_unref(c);
@@ -323,13 +215,13 @@ static void a_hit_can_be_taken_back(void **state)
     bool hit;
 
     (void)state;
-    put(c, 1, 100);
+    put_number(c, 1, 100);
     cache_get(&e, &hit, c, CACHE_ENGINE, &k);
     assert_true(hit);
     ignore(fail(HULL_EFORMAT, "not a program")); /* what engine_read says */
     cache_reject(c, &e, CACHE_ENGINE, &k);
     assert_null(e.c);
-    assert_false(get(c, 1));
+    assert_false(get_number(c, 1));
     assert_int_equal(stat_of(c, "corrupt"), 1);
     cache_key_fini(&k);
     cache_unref(c);
@@ -339,7 +231,7 @@ static void weights_do_not_enter(void **state)
 {
     cache *c = opened("0");
     cache_key k = key_number(1);
-    container_writer *w = entry_of(&k, 10);
+    container_writer *w = entry_number(1, 10, "main");
     char path[256];
 
     (void)state;
@@ -348,10 +240,10 @@ static void weights_do_not_enter(void **state)
     assert_false(cache_has(c, CACHE_ENGINE, &k));
     assert_int_equal(stat_of(c, "errors"), 1);
     /* Somebody else put one there. */
-    put(c, 1, 10);
+    put_number(c, 1, 10);
     path_of(path, 1);
     assert_int_equal(container_write(w, path), HULL_OK);
-    assert_false(get(c, 1));
+    assert_false(get_number(c, 1));
     assert_int_equal(stat_of(c, "corrupt"), 1);
     container_writer_free(w);
     cache_key_fini(&k);
@@ -372,31 +264,33 @@ static void used_at(int i, time_t t)
 static void least_recently_used_go(void **state)
 {
     cache *c = opened("8KiB");
-    char path[256];
 
     (void)state;
-    put(c, 1, 3000);
-    put(c, 2, 3000);
+    put_number(c, 1, 3000);
+    put_number(c, 2, 3000);
     assert_int_equal(stat_of(c, "evicted"), 0);
     used_at(1, 1000);
     used_at(2, 2000);
-    assert_true(get(c, 1)); /* now the newest */
-    put(c, 3, 3000);
-    assert_true(get(c, 1));
-    assert_false(get(c, 2));
-    assert_true(get(c, 3));
+    assert_true(get_number(c, 1)); /* now the newest */
+    put_number(c, 3, 3000);
+    assert_true(get_number(c, 1));
+    assert_false(get_number(c, 2));
+    assert_true(get_number(c, 3));
     assert_int_equal(stat_of(c, "evicted"), 1);
     assert_true(stat_of(c, "bytes") <= 8192);
     /* Damaged ones go before any good one. */
     damage(1, 300);
-    assert_false(get(c, 1));
-    put(c, 4, 3000);
-    assert_true(get(c, 3));
-    assert_true(get(c, 4));
-    path_of(path, 1);
-    /* One that is larger than the limit does not stay. */
-    put(c, 5, 20000);
-    assert_int_equal(stat_of(c, "entries"), 0);
+    assert_false(get_number(c, 1));
+    put_number(c, 4, 3000);
+    assert_true(get_number(c, 3));
+    assert_true(get_number(c, 4));
+    assert_int_equal(stat_of(c, "evicted"), 2);
+    /* One that is larger than the limit is not stored, and costs no other. */
+    put_number(c, 5, 20000);
+    assert_false(get_number(c, 5));
+    assert_int_equal(stat_of(c, "oversize"), 1);
+    assert_int_equal(stat_of(c, "entries"), 2);
+    assert_int_equal(stat_of(c, "errors"), 0);
     cache_unref(c);
 }
 
@@ -408,7 +302,7 @@ static void verify_finds_the_bad(void **state)
 
     (void)state;
     for (int i = 0; i < 6; i++)
-        put(c, i, 500);
+        put_number(c, i, 500);
     damage(2, 300);
     path_of(path, 3);
     path_of(other, 4); /* entry 3 under the name of 4 */
@@ -422,7 +316,7 @@ static void verify_finds_the_bad(void **state)
     assert_int_equal(stat_of(c, "corrupt"), 2);
     assert_int_equal(hull_cache_clear(c), HULL_OK);
     assert_int_equal(stat_of(c, "entries"), 0);
-    assert_false(get(c, 1));
+    assert_false(get_number(c, 1));
     cache_unref(c);
 }
 
@@ -442,7 +336,7 @@ static void list_gives_keys(void **state)
     int n = 0;
 
     (void)state;
-    put(c, 7, 500);
+    put_number(c, 7, 500);
     assert_int_equal(cache_list(c, count_item, &n), HULL_OK);
     assert_int_equal(n, 1);
     cache_unref(c);
@@ -458,44 +352,64 @@ static void make_file(const char *name, time_t age)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static bool exists(const char *name)
-{
-    char path[256];
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return access(path, F_OK) == 0;
-}
-
+/* A file in tmp/ that nobody has locked belongs to a dead process; what a
+ * living one writes stays, and so does what is none of Hull's. */
 static void dead_temp_files_go(void **state)
 {
-    cache *c;
+    cache *c = opened("0"), *other;
+    char path[256];
+    int fd;
 
     (void)state;
-    make_file(".hull-1-2-3.tmp", 3700);
-    make_file(".hull-1-2-4.tmp", 3000);
+    put_number(c, 1, 100);
+    make_file("v2/tmp/put-1-2-3", 0);
+    make_file("v2/tmp/put-1-2-4", 9999);
     make_file("mine.tmp", 9999);
-    c = opened("0");
-    assert_false(exists(".hull-1-2-3.tmp"));
-    assert_true(exists(".hull-1-2-4.tmp"));
+    snprintf(path, sizeof path, "%s/v2/tmp/put-1-2-4", folder);
+    fd = open(path, O_RDWR);
+    assert_true(disk_try_flock(fd));
+    other = opened("0");
+    assert_false(exists("v2/tmp/put-1-2-3"));
+    assert_true(exists("v2/tmp/put-1-2-4"));
     assert_true(exists("mine.tmp"));
+    cache_unref(other);
+    close(fd);
+    other = opened("0");
+    assert_false(exists("v2/tmp/put-1-2-4"));
+    assert_true(get_number(other, 1));
+    cache_unref(other);
     cache_unref(c);
 }
 
-/* A stats file of nonsense starts again at what can be read. */
+/* What of a file of counters is nonsense is skipped; a name of another version
+ * stays. */
 static void counters_survive_nonsense(void **state)
 {
     cache *c = opened("0");
-    file_part part = {"hits 41\nmisses -3\nwhat 7\n\0\nstores\n", 33};
-    char path[256];
+    file_part part = {"hits 41\nmisses -3\nwhat 7\n\0\nstores\n", 34};
+    char path[256], *text;
+    size_t n;
 
     (void)state;
-    snprintf(path, sizeof path, "%s/stats", folder);
-    assert_int_equal(file_write_atomic(path, &part, 1), HULL_OK);
-    put(c, 1, 10);
-    assert_true(get(c, 1));
-    assert_int_equal(stat_of(c, "hits"), 42);
+    put_number(c, 1, 10);
+    assert_true(get_number(c, 1));
+    for (int i = 0; i < 16; i++) {
+        snprintf(path, sizeof path, "%s/v2/stats/%x", folder, i);
+        if (i == 0 || access(path, F_OK) == 0)
+            assert_int_equal(file_write_atomic(path, &part, 1), HULL_OK);
+    }
+    assert_true(get_number(c, 1));
+    assert_true(stat_of(c, "hits") % 41 == 1);
     assert_int_equal(stat_of(c, "misses"), 0);
-    assert_int_equal(stat_of(c, "stores"), 1);
+    assert_int_equal(stat_of(c, "stores"), 0);
+    for (int i = 0; i < 16; i++) {
+        snprintf(path, sizeof path, "%s/v2/stats/%x", folder, i);
+        if (access(path, F_OK) != 0)
+            continue;
+        assert_int_equal(file_read_all(&text, &n, path, 65536), HULL_OK);
+        assert_non_null(strstr(text, "what "));
+        mem_free(text);
+    }
     cache_unref(c);
 }
 
@@ -529,9 +443,9 @@ static void hammer(cache *c, int worker)
     for (int i = 0; i < ROUNDS; i++) {
         int k = (i * 7 + worker) % 10;
 
-        if (!get(c, k)) {
+        if (!get_number(c, k)) {
             cache_count_build(c);
-            put(c, k, 2000);
+            put_number(c, k, 2000);
         }
     }
 }
@@ -608,10 +522,10 @@ static void build_or_wait(int worker)
     (void)worker;
     if (!cache_has(c, CACHE_ENGINE, &k))
         cache_build_begin(&b, c, &k);
-    if (!get(c, 1)) {
+    if (!get_number(c, 1)) {
         cache_count_build(c);
         usleep(50000);
-        put(c, 1, 2000);
+        put_number(c, 1, 2000);
     }
     cache_build_end(&b);
     cache_key_fini(&k);
@@ -671,14 +585,14 @@ static void refused_store_is_counted(void **state)
 {
     cache *c = opened("0");
     cache_key k = key_number(1);
-    char name[3];
+    char name[8];
 
     (void)state;
-    snprintf(name, sizeof name, "%02x", k.d.b[0]);
+    snprintf(name, sizeof name, "v2/%02x", k.d.b[0]);
     make_file(name, 0);
-    assert_false(get(c, 1));
-    put(c, 1, 100);
-    assert_false(get(c, 1));
+    assert_false(get_number(c, 1));
+    put_number(c, 1, 100);
+    assert_false(get_number(c, 1));
     assert_true(stat_of(c, "errors") >= 1);
     assert_int_equal(stat_of(c, "stores"), 0);
     assert_int_equal(stat_of(c, "misses"), 2);
@@ -693,9 +607,9 @@ static void vanished_folder_stops_nothing(void **state)
     uint64_t v;
 
     (void)state;
-    put(c, 1, 100);
+    put_number(c, 1, 100);
     assert_int_equal(remove_folder(NULL), 0);
-    assert_false(get(c, 1));
+    assert_false(get_number(c, 1));
     cache_count_build(c);
     assert_int_equal(hull_cache_stat(c, "hits", &v), HULL_ENOTFOUND);
     cache_unref(c);
@@ -773,8 +687,8 @@ static void every_allocation_may_fail(void **state)
     int64_t live;
 
     (void)state;
-    put(c, 1, 3000);
-    assert_true(get(c, 1));
+    put_number(c, 1, 3000);
+    assert_true(get_number(c, 1));
     live = mem_live();
     for (uint64_t n = 1; n < 60; n++) {
         cache_key k = key_number(1);
@@ -788,11 +702,11 @@ static void every_allocation_may_fail(void **state)
         cache_key_fini(&k);
         assert_int_equal(mem_live(), live);
     }
-    assert_true(get(c, 1));
+    assert_true(get_number(c, 1));
     assert_int_equal(stat_of(c, "corrupt"), 0);
     for (uint64_t n = 1; n < 60; n++) {
         cache_key k = key_number(100 + (int)n);
-        container_writer *w = entry_of(&k, 100);
+        container_writer *w = entry_number(100 + (int)n, 100, "main");
 
         mem_fail_at(n, false);
         cache_put(c, CACHE_ENGINE, &k, w);
@@ -803,8 +717,6 @@ static void every_allocation_may_fail(void **state)
     }
     cache_unref(c);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 int main(void)
 {

@@ -5,56 +5,12 @@
  * of another key or version, evicted, written by several at once; and that
  * tuned engines and others have keys of their own.
  */
-#include "unit.h"
-
-#include "cache/disk.h"
+#include "cache_unit.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    memcpy(folder, "/tmp/hull-test-notes-XXXXXX", 28);
-    return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-static cache *opened(const char *limit)
-{
-    options *o;
-    cache *c;
-
-    assert_int_equal(options_new(&o), HULL_OK);
-    assert_int_equal(hull_options_set(o, "cache_limit", limit), HULL_OK);
-    assert_int_equal(cache_open(&c, folder, o), HULL_OK);
-    options_free(o);
-    return c;
-}
-
-static uint64_t stat_of(cache *c, const char *name)
-{
-    uint64_t v;
-
-    assert_int_equal(hull_cache_stat(c, name, &v), HULL_OK);
-    return v;
-}
-
-static void put(cache *c, const char *key, const char *lines)
+static void put_notes(cache *c, const char *key, const char *lines)
 {
     cache_notes_put(c, str_of(key), str_of(lines));
 }
@@ -70,7 +26,7 @@ static void expect(cache *c, const char *key, const char *want)
     buf_fini(&b);
 }
 
-static char *path_of(const cache *c, const char *key)
+static char *notes_path(const cache *c, const char *key)
 {
     digest d = digest_of(key, strlen(key));
 
@@ -109,13 +65,13 @@ static void kept_and_merged(void **state)
 
     (void)state;
     expect(c, "key", "");
-    put(c, "key", "direct 10\n");
-    put(c, "other\nkey\n", "direct 99\n");
+    put_notes(c, "key", "direct 10\n");
+    put_notes(c, "other\nkey\n", "direct 99\n");
     expect(c, "key", "direct 10\n");
-    put(c, "key", "winograd 7\n");
+    put_notes(c, "key", "winograd 7\n");
     again = opened("0");
     expect(again, "key", "direct 10\nwinograd 7\n");
-    put(again, "key", "direct 8\n");
+    put_notes(again, "key", "direct 8\n");
     expect(c, "key", "winograd 7\ndirect 8\n");
     expect(c, "other\nkey\n", "direct 99\n");
     assert_int_equal(stat_of(c, "entries"), 2);
@@ -129,13 +85,13 @@ static void kept_and_merged(void **state)
 static void damage_is_set_aside(void **state)
 {
     cache *c = opened("0");
-    char *path = path_of(c, "key");
+    char *path = notes_path(c, "key");
     uint64_t good, bad;
     struct stat s;
     off_t i;
 
     (void)state;
-    put(c, "key", "direct 10\n");
+    put_notes(c, "key", "direct 10\n");
     assert_int_equal(stat(path, &s), 0);
     for (i = 0; i < s.st_size; i++) {
         char byte;
@@ -147,14 +103,14 @@ static void damage_is_set_aside(void **state)
         close(fd);
         expect(c, "key", "");
         assert_int_not_equal(access(path, F_OK), 0);
-        put(c, "key", "direct 10\n");
+        put_notes(c, "key", "direct 10\n");
         expect(c, "key", "direct 10\n");
     }
     assert_int_equal(truncate(path, 100), 0);
     assert_int_equal(cache_verify(c, &good, &bad), HULL_OK);
     assert_int_equal(good, 0);
     assert_int_equal(bad, 1);
-    put(c, "key", "direct 11\n");
+    put_notes(c, "key", "direct 11\n");
     expect(c, "key", "direct 11\n");
     assert_int_equal(stat_of(c, "corrupt"), s.st_size + 1);
     assert_int_equal(stat_of(c, "errors"), 0);
@@ -166,11 +122,11 @@ static void damage_is_set_aside(void **state)
 static void of_another_key(void **state)
 {
     cache *c = opened("0");
-    char *a = path_of(c, "a"), *b = path_of(c, "b"), *dir = path_dir(b);
+    char *a = notes_path(c, "a"), *b = notes_path(c, "b"), *dir = path_dir(b);
     uint64_t good, bad;
 
     (void)state;
-    put(c, "a", "x 1\n");
+    put_notes(c, "a", "x 1\n");
     assert_int_equal(dir_make(dir), HULL_OK);
     assert_int_equal(rename(a, b), 0);
     expect(c, "b", "");
@@ -187,7 +143,7 @@ static void of_another_key(void **state)
 static void kinds_do_not_mix(void **state)
 {
     cache *c = opened("0");
-    char *notes = path_of(c, "key"), *engine;
+    char *notes = notes_path(c, "key"), *engine;
     cache_key k = {.d = digest_of("key", 3)};
     cache_entry e;
     bool hit;
@@ -195,7 +151,7 @@ static void kinds_do_not_mix(void **state)
     (void)state;
     buf_init(&k.preimage, 16);
     buf_puts(&k.preimage, "key");
-    put(c, "key", "x 1\n");
+    put_notes(c, "key", "x 1\n");
     engine = disk_path(c, &k.d, CACHE_ENGINE);
     assert_int_equal(rename(notes, engine), 0);
     assert_false(cache_peek(&e, c, CACHE_ENGINE, &k));
@@ -218,7 +174,7 @@ static void trimmed_and_cleared(void **state)
         char key[16];
 
         snprintf(key, sizeof key, "key %d", i);
-        put(c, key, "x 1\n");
+        put_notes(c, key, "x 1\n");
     }
     assert_in_range(stat_of(c, "entries"), 1, 8);
     assert_in_range(stat_of(c, "bytes"), 1, 2000);
@@ -230,12 +186,12 @@ static void trimmed_and_cleared(void **state)
 static void refusals_are_counted(void **state)
 {
     cache *c = opened("0");
-    char *path = path_of(c, "key"), *dir = path_dir(path);
+    char *path = notes_path(c, "key"), *dir = path_dir(path);
     int fd = open(dir, O_WRONLY | O_CREAT, 0600); /* a file in its place */
 
     (void)state;
     close(fd);
-    put(c, "key", "x 1\n");
+    put_notes(c, "key", "x 1\n");
     assert_int_equal(stat_of(c, "errors"), 1);
     expect(c, "key", "");
     mem_free(path);
@@ -257,7 +213,7 @@ static void *write_lines(void *user)
         char line[32];
 
         snprintf(line, sizeof line, "w%d.%d 1\n", *number, i);
-        put(c, "key", line);
+        put_notes(c, "key", line);
     }
     cache_unref(c);
     return NULL;
@@ -322,8 +278,6 @@ static void tuned_engines_have_keys_of_their_own(void **state)
     assert_int_equal(stat_of(c, "hits"), 2);
     cache_unref(c);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 int main(void)
 {

@@ -760,7 +760,6 @@ static void threads_share_the_tiers(void **state)
     free_shelf(s);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 int main(void)
 {
