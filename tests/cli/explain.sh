@@ -65,4 +65,4 @@ code=0
 "$HULL" bench "$demo/digits.onnx" --weights "$demo/epoch1.safetensors" \
     --rounds 1 --seconds 0 --no-cache --save-profile 2>&1 >/dev/null || code=$?
 echo "exit $code"
-"$HULL" inspect "$(ls cache/*/*.notes | head -n 1)" | grep -Eo '^(key|notes):'
+"$HULL" inspect "$(ls cache/v2/*/*.notes | head -n 1)" | grep -Eo '^(key|notes):'
