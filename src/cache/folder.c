@@ -345,8 +345,8 @@ hull_status disk_walk(const cache *c, unsigned places, disk_file_fn *fn,
 {
     walker w = {.fn = fn, .user = user};
 
-    if (access(c->home, F_OK) != 0)
-        return file_fail("opening", c->home);
+    if (access(c->path, F_OK) != 0)
+        return file_fail("opening", c->path);
     if (places & DISK_TEMP)
         TRY(walk_folder(c, &w, DISK_TEMP, DISK_TEMP_FOLDER));
     if (places & DISK_ENTRY)

@@ -97,7 +97,7 @@ static hull_status make_entry(container_writer **out, const cache_key *k,
 }
 
 /* How long a writer waits for the others; then a line may be lost. */
-#define MERGE_WAIT_MS 1000
+#define MERGE_WAIT_MS 10000
 
 static hull_status put_lines(cache *c, const cache_key *k, str lines)
 {

@@ -144,7 +144,8 @@ static void file_of(char out[256], const char *name, int i)
     char hex[DIGEST_HEX_SIZE];
 
     digest_hex(&k.d, hex);
-    snprintf(out, 256, "%s/%.2s/%s.engine", path_in(name), hex, hex + 2);
+    snprintf(out, 256, "%s/" DISK_FORMAT "/%.2s/%s.engine", path_in(name), hex,
+             hex + 2);
     cache_key_fini(&k);
 }
 
