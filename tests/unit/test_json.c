@@ -102,13 +102,13 @@ static void bad_documents_are_refused(void **state)
 /* Each value costs far more memory than its three bytes of text. */
 static void values_are_bounded(void **state)
 {
-    const size_t most = (size_t)1 << 23, n = 3 * most + 2;
+    const size_t most = (size_t)1 << 23, n = 3 * most + 3;
     char *text = mem_alloc(n);
     json_t *j;
 
     (void)state;
     assert_non_null(text);
-    for (size_t i = 0; i + 1 < n; i += 3)
+    for (size_t i = 0; i < n; i += 3)
         memcpy(text + i, "[],", 3);
     text[0] = '[';
     text[n - 1] = ']';
