@@ -94,6 +94,20 @@ void buf_str(buf *b, str s)
     buf_put(b, s.p, s.n);
 }
 
+void buf_int(buf *b, int64_t v)
+{
+    char room[24], *p = room + sizeof(room);
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+    do {
+        *--p = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest != 0);
+    if (v < 0)
+        *--p = '-';
+    buf_put(b, p, (size_t)(room + sizeof(room) - p));
+}
+
 void buf_vprintf(buf *b, const char *fmt, va_list ap)
 {
     char small[256];

@@ -404,6 +404,13 @@ static bool same_factors(const ir *m, const dim_term *a, const dim_term *b)
     return true;
 }
 
+/* Its terms are 2.5 KB: those that are not there stay as they are. */
+static void poly_clear(dim_poly *p)
+{
+    p->n = 0;
+    p->constant = 0;
+}
+
 /* p += t. false: too large. A term that vanishes leaves its place. */
 static bool poly_add_term(const ir *m, dim_poly *p, const dim_term *t)
 {
@@ -462,7 +469,7 @@ static dim_term term_at(const dim_poly *p, uint32_t i)
 static bool poly_mul(const ir *m, dim_poly *out, const dim_poly *a,
                      const dim_poly *b)
 {
-    *out = (dim_poly){ .n = 0 };
+    poly_clear(out);
     for (uint32_t i = 0; i <= a->n; i++) {
         for (uint32_t k = 0; k <= b->n; k++) {
             dim_term x = term_at(a, i), y = term_at(b, k), t;
@@ -505,7 +512,7 @@ bool dim_to_poly(const ir *m, dim_poly *p, dim d)
     uint32_t n = 0;
     const dim_node *s = dim_get(m, d);
 
-    *p = (dim_poly){ .n = 0 };
+    poly_clear(p);
     if (d == DIM_UNKNOWN || (d < 0 && s == NULL))
         return false;
     for (; s != NULL && s->op == DIM_ADD && n < DIM_MAX_TERMS;
@@ -560,7 +567,11 @@ static dim from_poly(ir *m, const dim_poly *p)
 static dim add_scaled(ir *m, dim a, dim b, int64_t k)
 {
     dim_poly p, q;
+    int64_t x, y;
 
+    if (dim_is_int(m, a, &x) && dim_is_int(m, b, &y) &&
+        mul_i64(&y, y, k) && add_i64(&x, x, y))
+        return dim_int(m, x);
     if (!dim_to_poly(m, &p, a) || !dim_to_poly(m, &q, b) ||
         !poly_add_scaled(m, &p, &q, k))
         return DIM_UNKNOWN;
@@ -580,7 +591,10 @@ dim dim_sub(ir *m, dim a, dim b)
 dim dim_mul(ir *m, dim a, dim b)
 {
     dim_poly p, q, r;
+    int64_t x, y;
 
+    if (dim_is_int(m, a, &x) && dim_is_int(m, b, &y) && mul_i64(&x, x, y))
+        return dim_int(m, x);
     if (!dim_to_poly(m, &p, a) || !dim_to_poly(m, &q, b) ||
         !poly_mul(m, &r, &p, &q))
         return DIM_UNKNOWN;
@@ -639,7 +653,7 @@ static bool exact_div(const ir *m, dim_poly *q, const dim_poly *a,
     dim_poly rest = *a, part, one;
     dim_term lead = term_at(b, 0);
 
-    *q = (dim_poly){ .n = 0 };
+    poly_clear(q);
     for (int step = 0; step < DIM_MAX_TERMS; step++) {
         dim_term t;
         uint32_t i = 0;
@@ -656,7 +670,7 @@ static bool exact_div(const ir *m, dim_poly *q, const dim_poly *a,
         }
         if (!poly_add_term(m, q, &t))
             return false;
-        one = (dim_poly){ .n = 0 };
+        poly_clear(&one);
         if (!poly_add_term(m, &one, &t) || !poly_mul(m, &part, &one, b) ||
             !poly_add_scaled(m, &rest, &part, -1))
             return false;
@@ -668,7 +682,8 @@ static bool exact_div(const ir *m, dim_poly *q, const dim_poly *a,
 static bool split_int(const ir *m, dim_poly *q, dim_poly *r, const dim_poly *a,
                       int64_t b)
 {
-    *q = *r = (dim_poly){ .n = 0 };
+    poly_clear(q);
+    poly_clear(r);
     for (uint32_t i = 0; i <= a->n; i++) {
         dim_term t = term_at(a, i), k = t;
 
@@ -684,7 +699,8 @@ static bool split_int(const ir *m, dim_poly *q, dim_poly *r, const dim_poly *a,
 static bool split_term(const ir *m, dim_poly *q, dim_poly *r, const dim_poly *a,
                        const dim_term *b)
 {
-    *q = *r = (dim_poly){ .n = 0 };
+    poly_clear(q);
+    poly_clear(r);
     for (uint32_t i = 0; i <= a->n; i++) {
         dim_term t = term_at(a, i), k;
 
@@ -762,9 +778,11 @@ static dim div_int(ir *m, const dim_poly *a, int64_t b)
 
 static bool negated(const ir *m, dim_poly *p)
 {
-    dim_poly q = { .n = 0 };
-    bool ok = poly_add_scaled(m, &q, p, -1);
+    dim_poly q;
+    bool ok;
 
+    poly_clear(&q);
+    ok = poly_add_scaled(m, &q, p, -1);
     *p = q;
     return ok;
 }
@@ -788,7 +806,7 @@ dim dim_div(ir *m, dim a, dim b)
         return 0;
     if (exact_div(m, &q, &p, &d))
         return from_poly(m, &q);
-    q = (dim_poly){ .n = 0 };
+    poly_clear(&q);
     r = p;
     if (d.n == 1 && d.constant == 0 && !split_term(m, &q, &r, &p, &d.term[0]))
         return DIM_UNKNOWN;

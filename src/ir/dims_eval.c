@@ -583,7 +583,7 @@ static void print_dim(const printer *p, dim d)
 
     if (n == NULL) {
         if (d >= 0)
-            buf_printf(p->b, "%" PRId64, d);
+            buf_int(p->b, d);
         else
             buf_putc(p->b, '?');
         return;

@@ -76,7 +76,7 @@ static void print_value(printer *p, val v)
     if (p->number[v] == NAMED)
         buf_str(p->b, p->g->values[v]->name);
     else
-        buf_printf(p->b, "%u", p->number[v]);
+        buf_int(p->b, p->number[v]);
 }
 
 static void print_symbol_name(buf *b, str name)
@@ -196,7 +196,7 @@ static void print_element(buf *b, hull_dtype dt, const void *data, uint64_t i)
     else if (dtype_is_unsigned(dt))
         buf_printf(b, "%" PRIu64, (uint64_t)load_i64(dt, data, i));
     else
-        buf_printf(b, "%" PRId64, load_i64(dt, data, i));
+        buf_int(b, load_i64(dt, data, i));
 }
 
 /* Complex elements are two floats each. */
@@ -267,7 +267,7 @@ static void print_list(printer *p, const attr *a, attr_kind kind)
         if (i > 0)
             buf_putc(p->b, ',');
         if (kind == ATTR_INTS)
-            buf_printf(p->b, "%" PRId64, a->u.ints.p[i]);
+            buf_int(p->b, a->u.ints.p[i]);
         else if (kind == ATTR_FLOATS)
             print_float(p->b, HULL_F64, &a->u.floats.p[i], 0);
         else if (kind == ATTR_STRS)
@@ -285,7 +285,7 @@ static void print_attr(printer *p, const node *n, const attr *a, attr_kind kind,
 {
     switch (kind) {
     case ATTR_INT:
-        buf_printf(p->b, "%" PRId64, a->u.i);
+        buf_int(p->b, a->u.i);
         break;
     case ATTR_FLOAT:
         print_float(p->b, HULL_F64, &a->u.f, 0);

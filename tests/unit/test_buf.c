@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -107,6 +108,25 @@ static void take_hands_over(void **state)
     assert_null(b.p);
     assert_int_equal(b.n, 0);
     mem_free(p);
+}
+
+static void ints_as_printf_has_them(void **state)
+{
+    const int64_t v[] = {0, 1, -1, 9, 10, -10, 99, 100, 4294967296, INT64_MAX,
+                         INT64_MIN};
+    char want[32];
+    buf b;
+
+    (void)state;
+    buf_init(&b, 64);
+    for (size_t i = 0; i < COUNT_OF(v); i++) {
+        buf_clear(&b);
+        buf_int(&b, v[i]);
+        snprintf(want, sizeof(want), "%" PRId64, v[i]);
+        assert_string_equal(b.p, want);
+        assert_int_equal(b.n, strlen(want));
+    }
+    buf_fini(&b);
 }
 
 static void quoting_escapes(void **state)
@@ -240,6 +260,7 @@ int main(void)
         cmocka_unit_test(limit_is_exact_and_sticky),
         cmocka_unit_test(allocation_failure_is_sticky),
         cmocka_unit_test(take_hands_over),
+        cmocka_unit_test(ints_as_printf_has_them),
         cmocka_unit_test(quoting_escapes),
         cmocka_unit_test(floats_are_short),
         cmocka_unit_test(floats_read_back),
