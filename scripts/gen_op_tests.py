@@ -550,6 +550,24 @@ def attention():
     case("sdpa", [q, k, k], to("f32", ref(q, k, k)))
     q[0, 0] = NAN
     case("sdpa", [q, k, k], to("f32", ref(q, k, k)))
+    for dt in ("f32", "f16", "f64"):
+        for shape, parts in (((2, 5, 3, 2, 4), (0, 1, 2)),
+                             ((1, 4, 3, 3, 2), (0, 2, 1)),
+                             ((3, 3, 2, 2), (2, 0, 1))):
+            x = rand(dt, *shape)
+            q, k, v = (x.select(-3, i).transpose(-3, -2) for i in parts)
+            by = of(dt, [0.5])
+            m = rand(dt, q.shape[-2], q.shape[-2])
+            for more, y, at in (
+                    ([], ref(q, k, v), {}),
+                    ([by], ref(d(q) * 0.5, k, v), {}),
+                    ([by, m], ref(d(q) * 0.5, k, v, m, scale=0.25),
+                     dict(scale=0.25)),
+                    ([], ref(q, k, v, causal=True), dict(causal=True))):
+                if parts != (0, 1, 2):
+                    at = dict(parts=list(parts), **at)
+                case("sdpa_joined", [x] + more,
+                     to(dt, y.transpose(-3, -2).contiguous()), **at)
 
 
 def view():

@@ -423,7 +423,10 @@ def small():
          axis=1, eps=0.25)
     case("softmax", [x], half(torch.softmax(t, 1)), axis=1)
     case("log_softmax", [x], half(torch.log_softmax(t, 1)), axis=1)
-    case("sdpa", [x] * 3, half(torch.softmax(t @ t.T / math.sqrt(2), 1) @ t))
+    y = half(torch.softmax(t @ t.T / math.sqrt(2), 1) @ t)
+    case("sdpa", [x] * 3, y)
+    case("sdpa_joined", [Lit(dt, [6.0, -6.0] * 3 + [0.5, -0.0] * 3,
+                             2, 3, 1, 2)], Lit(dt, y.numbers, 2, 1, 2))
 
 
 def source():
@@ -1271,6 +1274,10 @@ def attention():
         case("sdpa", [q, Lit(dt, [v[0], v[1]], 2, 1),
                       Lit(dt, [v[0], NAN], 2, 1)],
              Lit(dt, [NAN, NAN], 2, 1))
+        case("sdpa_joined", [Lit(dt, [1.0, v[0], v[0], 0.0, v[1], NAN],
+                                 2, 3, 1, 1)], Lit(dt, [NAN, NAN], 2, 1, 1))
+        case("sdpa_joined", [Lit(dt, [1.0, INF, 1.0, 0.0, 1.0, 2.0],
+                                 2, 3, 1, 1)], Lit(dt, [NAN, NAN], 2, 1, 1))
         case("sdpa", [q, Lit(dt, [INF, 1.0], 2, 1),
                       Lit(dt, [1.0, 2.0], 2, 1)],
              Lit(dt, [NAN, NAN], 2, 1))
@@ -1290,6 +1297,15 @@ def attention():
     case("sdpa", [z(2, 2), z(3, 2), z(2, 1)], None, error="keys and values")
     case("sdpa", [z(3, 2, 2), z(2, 2, 2), z(2, 2, 2)], None, error="heads")
     case("sdpa", [z(2, 2), z(3, 2), z(3, 1), z(5, 5)], None, error="mask")
+    nan = of("f32", [NAN, 1.0, 2.0, 3.0, 4.0, 5.0], 2, 3, 1, 1)
+    case("sdpa_joined", [nan], of("f32", [NAN, 4.99962986], 2, 1, 1))
+    case("sdpa_joined", [z(0, 3, 2, 2)], z(0, 2, 2))
+    case("sdpa_joined", [z(2, 2, 2, 2)], None, error="parts")
+    case("sdpa_joined", [z(3, 2, 2)], None, error="rank")
+    case("sdpa_joined", [z(2, 3, 2, 2)], None, parts=[0, 1, 1], error="order")
+    case("sdpa_joined", [z(2, 3, 2, 2), z(2)], None, error="factor")
+    case("sdpa_joined", [z(2, 3, 2, 2), z(1), z(3, 2)], None, error="mask")
+    case("sdpa_joined", [z(2, 3, 2, 2)], None, rows="none", error="rows")
 
 
 def view():

@@ -218,10 +218,10 @@ static void row_out(attention *a, int64_t row, int64_t values, double top)
 }
 
 /* The shapes that the loops rely on. */
-hull_status attention_check(const node *n, const tensor *in,
-                            const tensor *out)
+hull_status attention_check(const node *n, const tensor in[3],
+                            const tensor *mask, const tensor *out)
 {
-    const tensor *q = &in[0], *mask = node_has(n, 3) ? &in[3] : NULL;
+    const tensor *q = &in[0];
     int64_t s = in[1].shape[q->rank - 2], d = q->shape[q->rank - 1];
     int64_t e = in[2].shape[q->rank - 1];
     int64_t shape[HULL_MAX_RANK];
@@ -262,13 +262,13 @@ hull_status attention_check(const node *n, const tensor *in,
     return HULL_OK;
 }
 
-hull_status attention_eval(eval_ctx *cx, const node *n, const tensor *in,
-                           tensor *out)
+hull_status attention_run(eval_ctx *cx, const node *n, const tensor in[3],
+                          const tensor *mask, tensor *out)
 {
     const tensor *q = &in[0];
     uint32_t rank = q->rank;
     attention a = { .q = q, .k = &in[1], .v = &in[2], .out = out,
-                    .mask = node_has(n, 3) ? &in[3] : NULL,
+                    .mask = mask,
                     .l = q->shape[rank - 2], .d = q->shape[rank - 1],
                     .s = in[1].shape[rank - 2], .e = in[2].shape[rank - 1],
                     .scale = attr_float(n, "scale"),
@@ -277,7 +277,7 @@ hull_status attention_eval(eval_ctx *cx, const node *n, const tensor *in,
                     .causal = attr_bool(n, "causal") };
     int64_t index[HULL_MAX_RANK] = { 0 }, shape[HULL_MAX_RANK], matrix = 0;
 
-    TRY(attention_check(n, in, out));
+    TRY(attention_check(n, in, mask, out));
     if (tensor_numel(out) == 0)
         return HULL_OK;
     if (a.scale == 0.0)
@@ -305,4 +305,10 @@ hull_status attention_eval(eval_ctx *cx, const node *n, const tensor *in,
         matrix++;
     } while (index_next(index, q->shape, rank - 2));
     return HULL_OK;
+}
+
+hull_status attention_eval(eval_ctx *cx, const node *n, const tensor *in,
+                           tensor *out)
+{
+    return attention_run(cx, n, in, node_has(n, 3) ? &in[3] : NULL, out);
 }

@@ -104,9 +104,21 @@ typedef enum attention_rows {
     ATTENTION_ZERO, ATTENTION_SOFTMAX, ATTENTION_SAFE, ATTENTION_RULES
 } attention_rows;
 attention_rows attention_rows_of(const node *n); /* ATTENTION_RULES: unknown */
-/* HULL_ESHAPE when the operands of a run do not fit each other. */
-hull_status attention_check(const node *n, const tensor *in, const tensor *out)
-    MUST_CHECK;
+/* HULL_ESHAPE when q, k, v, the mask (or NULL) and out of a run do not fit each
+ * other. */
+hull_status attention_check(const node *n, const tensor qkv[3],
+                            const tensor *mask, const tensor *out) MUST_CHECK;
+/* The kernel of sdpa, for a node with its attributes. */
+hull_status attention_run(eval_ctx *cx, const node *n, const tensor qkv[3],
+                          const tensor *mask, tensor *out) MUST_CHECK;
+/* Operands of sdpa_joined. */
+enum { JOINED_X, JOINED_BY, JOINED_MASK };
+/* The places of its queries, keys and values; false: they are none. */
+bool joined_places(int64_t out[3], const node *n);
+/* The three parts of its x and its result, each as sdpa would have it, without
+ * bytes: [..,h,l,d]. HULL_ESHAPE. */
+hull_status joined_parts(tensor *out_part, const node *n, const tensor *in,
+                         const tensor *out) MUST_CHECK;
 
 /* A matmul for one run: out[batch] = a[batch] b[batch] + bias. Strides of the
  * batch axes are in elements (0 where the operand is repeated). */

@@ -140,10 +140,13 @@ static void check(const char *text, int how, double tolerance)
     c.n = c.g->body->first;
     assert_int_equal(dim_env_init(&c.env, c.m), HULL_OK);
     for (uint32_t i = 0; i < c.n->n_in; i++) {
+        bool mask = i == (c.n->op == OP_sdpa_joined ? 2 : 3);
+
         if (c.n->in[i] == 0)
             continue;
         make_room(&c, &c.in[i], graph_type(c.g, c.n->in[i]));
-        put_values(&c.in[i], i, i == 3 || (how & MASKED) == 0 ? how : PLAIN);
+        put_values(&c.in[i], mask ? 3 : i,
+                   mask || (how & MASKED) == 0 ? how : PLAIN);
     }
     make_room(&c, &c.want, graph_type(c.g, c.n->out[0]));
     make_room(&c, &c.got, graph_type(c.g, c.n->out[0]));
@@ -282,6 +285,43 @@ static void test_attention_hostile(void **state)
         attention(1, 2, 2, 40, 30, 8, 12, "bool[40,30]", rows[k], HOSTILE);
         attention(1, 2, 2, 40, 30, 8, 12, "f32[1,30]", rows[k], HOSTILE);
         attention(4, 2, 2, 3, 30, 8, 12, "f32[3,30]", rows[k], HOSTILE);
+    }
+}
+
+/* ---- sdpa_joined --------------------------------------------------------- */
+
+static void joined(int b, int l, int h, int d, const char *mask,
+                   const char *attrs, int how)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text,
+             "graph @t(%%x: f32[%d,%d,3,%d,%d], %%b: f32[1]%s%s) {\n"
+             "  %%r = sdpa_joined %%x, %%b%s {%s}\n  return %%r\n}\n",
+             b, l, h, d, mask[0] != 0 ? ", %m: " : "", mask,
+             mask[0] != 0 ? ", %m" : "", attrs);
+    check(text, how, 2e-5);
+}
+
+static void test_joined(void **state)
+{
+    static const int lengths[] = {1, 2, 5, 6, 14, 31, 33, 100, 300};
+    static const char *const rows[] = {"rows=\"zero\"", "rows=\"softmax\"",
+                                       "rows=\"safe\""};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        joined(2, lengths[i], 3, 17, "", "", PLAIN);
+        joined(1, lengths[i], 2, 32, "", "causal=true, parts=[0,2,1]", PLAIN);
+    }
+    for (int k = 0; k < 3; k++) {
+        joined(2, 100, 2, 16, "f32[100,100]", rows[k], BAND);
+        joined(2, 70, 3, 20, "bool[2,1,70,70]", rows[k], BAND);
+        joined(1, 400, 2, 8, "f32[400,400]", rows[k], BAND);
+        joined(1, 100, 2, 16, "f32[2,100,100]", rows[k], BAND | HOSTILE);
+        joined(2, 40, 2, 8, "", rows[k], HOSTILE);
+        joined(2, 3, 2, 8, "f32[3,3]", rows[k], HOSTILE);
+        joined(2, 40, 2, 8, "f32[2,2,40,40]", rows[k], MASKED);
     }
 }
 
@@ -438,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_attention_shared_heads),
         cmocka_unit_test(test_attention_masks),
         cmocka_unit_test(test_attention_hostile),
+        cmocka_unit_test(test_joined),
         cmocka_unit_test(test_product_sizes),
         cmocka_unit_test(test_product_batches),
         cmocka_unit_test(test_product_deep),

@@ -481,6 +481,9 @@ static double depth_of(const dim_env *typical, const graph *g, const node *n)
     case OP_sdpa:
         return 2 * (double)size_of(typical, w->dims[w->rank - 2]) /
                (attr_bool(n, "causal") ? 2 : 1);
+    case OP_sdpa_joined:
+        return 2 * (double)size_of(typical, x->dims[x->rank - 4]) /
+               (attr_bool(n, "causal") ? 2 : 1);
     default:
         return 0;
     }
@@ -495,7 +498,7 @@ double cpu_predict(const dim_env *typical, const graph *g, const node *n,
     const type *y = graph_type(g, n->out[0]);
     double products = 0;
 
-    if (y->kind == TYPE_TENSOR && n->n_in > 1 &&
+    if (y->kind == TYPE_TENSOR && n->n_in > 0 &&
         graph_type(g, n->in[0])->rank > 0)
         products = depth_of(typical, g, n);
     for (uint32_t i = 0; products > 0 && i < y->rank; i++)

@@ -461,6 +461,7 @@ static hull_status lower(device *d, graph *g, const options *o,
     TRY(int_products(g, c->has.vnni ? 32 : 16, c->has.vnni ? 4 : 2));
     TRY(lower_half(g, c));
     TRY(lower_transposed(g));
+    TRY(lower_attention(g));
     TRY_OUT(cpu_typical_sizes(&l.typical, g));
     TRY_OUT(graph_facts_get(&l.f, g));
     st = lower_all(&l);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * lower.h - inside the lowering of a block for this CPU: lower.c, lower_half.c,
- * lower_rnn.c.
+ * lower.h - inside the lowering of a block for this CPU: lower.c, lower_*.c.
  */
 #ifndef HULL_CPU_LOWER_H
 #define HULL_CPU_LOWER_H
@@ -33,6 +32,8 @@ hull_status lower_half(graph *g, const cpu_device *d) MUST_CHECK;
 
 /* Transposed convolutions become plain ones. lower_transposed.c */
 hull_status lower_transposed(graph *g) MUST_CHECK;
+/* Attention takes merged products as they are. lower_attention.c */
+hull_status lower_attention(graph *g) MUST_CHECK;
 /* lstm, gru and rnn: one product for all inputs, then steps. lower_rnn.c */
 void lower_rnn(lowering *l, node *n);
 

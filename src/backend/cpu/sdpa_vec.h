@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * sdpa_vec.h - the op sdpa without a matrix of scores. MICRO_COLS queries of a
- * head are the columns of a panel, rows of keys meet it as they lie in memory;
- * so scores come out as [key][query], softmax runs down the columns without a
- * step across lanes, and the weights are the packed rows of the product with
- * the values, which lie in memory as a panel does. Nothing else is packed.
- * Keys that a mask hides from all of a panel's queries, at either end, are left
- * out. Keys come in blocks of at most SDPA_KEYS, with the maximum and the sum
- * of each query carried along. Up to SDPA_FEW queries, a decode step, go one
- * by one and read keys and values once.
+ * sdpa_vec.h - sdpa and sdpa_joined without a matrix of scores. MICRO_COLS
+ * queries of a head are the columns of a panel, rows of keys meet it as they
+ * lie in memory; so scores come out as [key][query], softmax runs down the
+ * columns without a step across lanes, and the weights are the packed rows of
+ * the product with the values, which lie in memory as a panel does. Nothing
+ * else is packed. Keys that a mask hides from all of a panel's queries, at
+ * either end, are left out. Keys come in blocks of at most SDPA_KEYS, with the
+ * maximum and the sum of each query carried along. Up to SDPA_FEW queries, a
+ * decode step, go one by one and read keys and values once.
  *
  * A weight of 0 times inf or NaN makes a result NaN that the sum of weights
  * does not explain: such rows are computed again as the specification says.
@@ -34,6 +34,7 @@ typedef struct head {
 typedef struct sdpa {
     head *heads;
     int64_t n_heads, rows, s, d, e;
+    int64_t q_row, k_row, v_row, out_row; /* from one row to the next */
     double scale;
     float fill;
     bool causal, one_place; /* all rows are query 0, of several heads */
@@ -196,6 +197,20 @@ static float largest(const float *x, int64_t n)
     return any_nan(nan) ? INFINITY : vec_top(top);
 }
 
+static float largest_rows(const float *x, int64_t row, int64_t n, int64_t d)
+{
+    float top = 0.0f;
+
+    if (row == d)
+        return largest(x, n * d);
+    for (int64_t i = 0; i < n; i++) {
+        float t = largest(x + i * row, d);
+
+        top = t > top ? t : top;
+    }
+    return top;
+}
+
 static bool leaves_out(const sdpa *a, const head *h, int64_t row, int64_t j,
                        int64_t n)
 {
@@ -254,12 +269,12 @@ static int64_t key_window(const sdpa *a, const head *h, int64_t r0, int64_t n,
     if (end - from == keys)
         return keys;
     if (w->measured != h) {
-        w->key_top = largest(h->k, a->s * a->d);
-        w->value_top = largest(h->v, a->s * a->e);
+        w->key_top = largest_rows(h->k, a->k_row, a->s, a->d);
+        w->value_top = largest_rows(h->v, a->v_row, a->s, a->e);
         w->measured = h;
     }
-    top = (double)largest(h->q + r0 * a->d, n * a->d) * (double)w->key_top *
-          (double)a->d * fabs(a->scale);
+    top = (double)largest_rows(h->q + r0 * a->q_row, a->q_row, n, a->d) *
+          (double)w->key_top * (double)a->d * fabs(a->scale);
     if (!(top < SCORE_TOP) || isinf(w->value_top))
         return keys;
     *first = from;
@@ -280,8 +295,8 @@ static void block_scores(const sdpa *a, const head *h, int64_t k0, int64_t k1,
         int64_t from = n * t / tiles, r = n * (t + 1) / tiles - from;
 
         for (int64_t i = 0; i < r; i++)
-            rows[i] = h->k + (k0 + from + i) * a->d;
-        m.ahead = (const char *)(h->k + (k0 + from + r) * a->d);
+            rows[i] = h->k + (k0 + from + i) * a->k_row;
+        m.ahead = (const char *)(h->k + (k0 + from + r) * a->k_row);
         m.c = w->scores + from * MICRO_COLS;
         VEC_NAME(pointer_tiles)[r](&m);
     }
@@ -325,7 +340,7 @@ static void block_softmax(sdpa_work *w, int64_t n)
 /* r queries times n vectors of value columns, the last of `some` lanes; r, n
  * and `whole` are constant after inlining. */
 VEC_INLINE void value_tile(int r, int n, bool whole, const float *weights,
-                           const float *v, int64_t e, int64_t some,
+                           const float *v, int64_t row, int64_t some,
                            int64_t keys, const float *shrink, float *sums,
                            int64_t ld)
 {
@@ -340,7 +355,7 @@ VEC_INLINE void value_tile(int r, int n, bool whole, const float *weights,
                           : vec_mul(vec_load(sums + i * ld + c * VEC_LANES),
                                     vec_set(shrink[i]));
     }
-    for (int64_t k = 0; k < keys; k++, weights += MICRO_COLS, v += e) {
+    for (int64_t k = 0; k < keys; k++, weights += MICRO_COLS, v += row) {
         vec b[2];
 
         VEC_UNROLL
@@ -369,16 +384,16 @@ VEC_INLINE void value_tile(int r, int n, bool whole, const float *weights,
                                const float *weights, int64_t keys,            \
                                const float *shrink, float *sums)              \
     {                                                                         \
-        int64_t c = 0, e = a->e, ld = a->e_room;                              \
+        int64_t c = 0, e = a->e, ld = a->e_room, row = a->v_row;              \
                                                                               \
         for (; c + MICRO_COLS <= e; c += MICRO_COLS)                          \
-            value_tile(r, 2, true, weights, v + c, e, 0, keys, shrink,        \
+            value_tile(r, 2, true, weights, v + c, row, 0, keys, shrink,      \
                        sums + c, ld);                                         \
         for (; c + VEC_LANES <= e; c += VEC_LANES)                            \
-            value_tile(r, 1, true, weights, v + c, e, 0, keys, shrink,        \
+            value_tile(r, 1, true, weights, v + c, row, 0, keys, shrink,      \
                        sums + c, ld);                                         \
         if (c < e)                                                            \
-            value_tile(r, 1, false, weights, v + c, e, e - c, keys, shrink,   \
+            value_tile(r, 1, false, weights, v + c, row, e - c, keys, shrink, \
                        sums + c, ld);                                         \
     }
 VALUE_TILES(4)
@@ -394,7 +409,7 @@ VALUE_TILES(6)
 static void block_values(const sdpa *a, const head *h, int64_t n, int64_t k0,
                          int64_t k1, bool more, sdpa_work *w)
 {
-    const float *v = h->v + k0 * a->e;
+    const float *v = h->v + k0 * a->v_row;
 
     for (int64_t i = 0; i < n;) {
         const float *shrink = more ? w->shrink + i : NULL;
@@ -424,7 +439,8 @@ static void careful_row(const sdpa *a, const head *h, int64_t i, double *score)
         int64_t at = h->mask_at + i * a->mask_row + j * a->mask_key;
 
         for (int64_t c = 0; c < a->d; c++)
-            dot += (double)h->q[i * a->d + c] * (double)h->k[j * a->d + c];
+            dot += (double)h->q[i * a->q_row + c] *
+                   (double)h->k[j * a->k_row + c];
         dot *= a->scale;
         if (a->mask != NULL && a->mask->dtype != HULL_BOOL)
             dot += (double)((const float *)a->mask->data)[at];
@@ -450,9 +466,9 @@ static void careful_row(const sdpa *a, const head *h, int64_t i, double *score)
             double p = seen && !isnan(total) ? exp(score[j] - top) : 0.0;
 
             if (!zero || seen)
-                sum += p * (double)h->v[j * a->e + c];
+                sum += p * (double)h->v[j * a->v_row + c];
         }
-        h->out[i * a->e + c] = (float)(total > 0 ? sum / total : sum);
+        h->out[i * a->out_row + c] = (float)(total > 0 ? sum / total : sum);
     }
 }
 
@@ -460,7 +476,7 @@ static void careful_row(const sdpa *a, const head *h, int64_t i, double *score)
 static void finish_row(const sdpa *a, const head *h, int64_t i,
                        const float *sums, float total, double *score)
 {
-    float *out = h->out + i * a->e, by = 1.0f / total;
+    float *out = h->out + i * a->out_row, by = 1.0f / total;
     bool nan = false, expected = isnan(total) && a->rule != ATTENTION_SAFE;
     vec scale;
 
@@ -488,7 +504,7 @@ static void query_block(const sdpa *a, const head *h, int64_t r0, int64_t n,
     int64_t first, keys = key_window(a, h, r0, n, w, &first);
     int64_t blocks = (keys - first + SDPA_KEYS - 1) / SDPA_KEYS;
 
-    rows_to_panel(h->q + r0 * a->d, a->d, n, a->d, (float)a->scale,
+    rows_to_panel(h->q + r0 * a->q_row, a->q_row, n, a->d, (float)a->scale,
                   w->queries);
     for (int c = 0; c < MICRO_COLS; c++) {
         w->top[c] = -INFINITY;
@@ -518,8 +534,8 @@ static void query_block(const sdpa *a, const head *h, int64_t r0, int64_t n,
 /* ---- few queries --------------------------------------------------------- */
 
 /* Products of q with n rows of k; n is constant after inlining. */
-VEC_INLINE void key_dots(int n, const float *q, const float *k, int64_t d,
-                         float *out)
+VEC_INLINE void key_dots(int n, const float *q, const float *k, int64_t row,
+                         int64_t d, float *out)
 {
     vec x[4];
     int64_t c = 0;
@@ -532,14 +548,14 @@ VEC_INLINE void key_dots(int n, const float *q, const float *k, int64_t d,
 
         VEC_UNROLL
         for (int i = 0; i < n; i++)
-            x[i] = vec_fma(y, vec_load(k + i * d + c), x[i]);
+            x[i] = vec_fma(y, vec_load(k + i * row + c), x[i]);
     }
     if (c < d) {
         vec y = vec_load_some(q + c, d - c);
 
         VEC_UNROLL
         for (int i = 0; i < n; i++)
-            x[i] = vec_fma(y, vec_load_some(k + i * d + c, d - c), x[i]);
+            x[i] = vec_fma(y, vec_load_some(k + i * row + c, d - c), x[i]);
     }
     VEC_UNROLL
     for (int i = 0; i < n; i++)
@@ -548,7 +564,7 @@ VEC_INLINE void key_dots(int n, const float *q, const float *k, int64_t d,
 
 /* sums = sums * shrink + weights v, for n vectors of columns. */
 VEC_INLINE void row_values(int n, bool whole, const float *weights,
-                           const float *v, int64_t e, int64_t some,
+                           const float *v, int64_t row, int64_t some,
                            int64_t keys, float shrink, float *sums)
 {
     vec x[8], by = vec_set(shrink);
@@ -556,7 +572,7 @@ VEC_INLINE void row_values(int n, bool whole, const float *weights,
     VEC_UNROLL
     for (int i = 0; i < n; i++)
         x[i] = vec_mul(vec_load(sums + i * VEC_LANES), by);
-    for (int64_t k = 0; k < keys; k++, v += e) {
+    for (int64_t k = 0; k < keys; k++, v += row) {
         vec p = vec_set(weights[k]);
 
         VEC_UNROLL
@@ -574,15 +590,15 @@ static void row_block(const sdpa *a, const head *h, int64_t r0, int64_t i,
                       int64_t k0, int64_t k1, sdpa_work *w)
 {
     int64_t n = k1 - k0, j = 0, c = 0;
-    const float *k = h->k + k0 * a->d, *v = h->v + k0 * a->e;
+    const float *k = h->k + k0 * a->k_row, *v = h->v + k0 * a->v_row;
     vec top = vec_set(w->top[i]), sum = vec_set(0.0f), safe;
     float *s = w->scores, *sums = w->sums + i * a->e_room;
     float lanes[VEC_LANES], shrink;
 
     for (; j + 4 <= n; j += 4)
-        key_dots(4, w->queries, k + j * a->d, a->d, s + j);
+        key_dots(4, w->queries, k + j * a->k_row, a->k_row, a->d, s + j);
     for (; j < n; j++)
-        key_dots(1, w->queries, k + j * a->d, a->d, s + j);
+        key_dots(1, w->queries, k + j * a->k_row, a->k_row, a->d, s + j);
     vec_store(s + n, vec_set(-INFINITY));
     for (j = 0; j < n; j += VEC_LANES) {
         int64_t some = n - j < VEC_LANES ? n - j : VEC_LANES;
@@ -608,13 +624,13 @@ static void row_block(const sdpa *a, const head *h, int64_t r0, int64_t i,
     w->top[i] = lanes[0];
     w->total[i] = w->total[i] * shrink + vec_sum(sum);
     for (; c + 8 * VEC_LANES <= a->e; c += 8 * VEC_LANES)
-        row_values(8, true, s, v + c, a->e, 0, n, shrink, sums + c);
+        row_values(8, true, s, v + c, a->v_row, 0, n, shrink, sums + c);
     for (; c + 4 * VEC_LANES <= a->e; c += 4 * VEC_LANES)
-        row_values(4, true, s, v + c, a->e, 0, n, shrink, sums + c);
+        row_values(4, true, s, v + c, a->v_row, 0, n, shrink, sums + c);
     for (; c + VEC_LANES <= a->e; c += VEC_LANES)
-        row_values(1, true, s, v + c, a->e, 0, n, shrink, sums + c);
+        row_values(1, true, s, v + c, a->v_row, 0, n, shrink, sums + c);
     if (c < a->e)
-        row_values(1, false, s, v + c, a->e, a->e - c, n, shrink, sums + c);
+        row_values(1, false, s, v + c, a->v_row, a->e - c, n, shrink, sums + c);
 }
 
 /* n rows from r0 on; each block of keys stays in the cache for all of them. */
@@ -634,7 +650,8 @@ static void few_rows(const sdpa *a, const head *h, int64_t r0, int64_t n,
 
             end = end < k0 + SDPA_KEYS ? end : k0 + SDPA_KEYS;
             for (int64_t c = 0; c < a->d; c++)
-                w->queries[c] = h->q[(r0 + i) * a->d + c] * (float)a->scale;
+                w->queries[c] = h->q[(r0 + i) * a->q_row + c] *
+                                (float)a->scale;
             if (end > k0)
                 row_block(a, h, r0, i, k0, end, w);
         }
@@ -738,36 +755,115 @@ static hull_status find_heads(eval_ctx *cx, sdpa *a, const tensor *in,
     return HULL_OK;
 }
 
+/* Heads side by side: place k of row i is head k's. */
+static hull_status find_joined_heads(eval_ctx *cx, sdpa *a, const tensor *part,
+                                     const int64_t places[3], const float *x,
+                                     float *out)
+{
+    int64_t index[HULL_MAX_RANK] = {0}, strides[HULL_MAX_RANK] = {0};
+    int64_t dims[HULL_MAX_RANK], h = part->shape[part->rank - 3], at = 0;
+    uint32_t rank = part->rank;
+
+    memcpy(dims, part->shape, sizeof dims);
+    dims[rank - 1] = a->s;
+    if (a->mask != NULL)
+        tensor_broadcast_strides(a->mask, dims, rank, strides);
+    a->rows = a->s;
+    a->mask_row = strides[rank - 2];
+    a->mask_key = strides[rank - 1];
+    a->q_row = a->k_row = a->v_row = 3 * h * a->d;
+    a->out_row = h * a->d;
+    a->n_heads = tensor_numel(part) / (a->s * a->d);
+    a->heads = arena_array(cx->scratch, (size_t)a->n_heads, sizeof *a->heads);
+    if (a->heads == NULL)
+        return fail_oom((size_t)a->n_heads * sizeof *a->heads);
+    do {
+        int64_t b = at / h, k = at % h;
+        const float *first = x + b * a->s * a->q_row + k * a->d;
+        head *to = &a->heads[at++];
+
+        *to = (head){first + places[0] * h * a->d,
+                     first + places[1] * h * a->d,
+                     first + places[2] * h * a->d,
+                     out + b * a->s * a->out_row + k * a->d, 0};
+        for (uint32_t i = 0; i + 2 < rank; i++)
+            to->mask_at += index[i] * strides[i];
+    } while (index_next(index, part->shape, rank - 2));
+    return HULL_OK;
+}
+
+static hull_status run_heads(eval_ctx *cx, sdpa *a, int64_t numel)
+{
+    int64_t blocks;
+
+    a->e_room = (a->e + VEC_LANES - 1) / VEC_LANES * VEC_LANES;
+    a->per_head = (a->rows + MICRO_COLS - 1) / MICRO_COLS;
+    blocks = a->n_heads * a->per_head;
+    a->parts = pool_threads(cx->pool);
+    a->parts = a->parts > 1 ? 4 * a->parts : 1;
+    a->parts = a->parts < blocks ? a->parts : blocks;
+    if ((double)numel * (double)a->s < 3e5)
+        a->parts = 1;
+    a->scratch_n = 2 * a->s + MICRO_COLS * (a->d + SDPA_KEYS + a->e_room) + 64;
+    a->scratch_n = a->scratch_n / 16 * 16;
+    a->scratch = arena_array(cx->scratch, (size_t)(a->scratch_n * a->parts),
+                             sizeof *a->scratch);
+    if (a->scratch == NULL)
+        return fail_oom((size_t)(a->scratch_n * a->parts) *
+                        sizeof *a->scratch);
+    return pool_for(cx->pool, (size_t)a->parts, sdpa_part, a);
+}
+
+/* Of queries [.., d], keys [.., s, d] and values [.., s, e]. */
+static sdpa sdpa_of(const node *n, const tensor qkv[3], const tensor *mask)
+{
+    uint32_t rank = qkv[0].rank;
+    sdpa a = {.s = qkv[1].shape[rank - 2], .d = qkv[0].shape[rank - 1],
+              .e = qkv[2].shape[rank - 1], .scale = attr_float(n, "scale"),
+              .fill = (float)attr_float(n, "fill"),
+              .causal = attr_bool(n, "causal"), .rule = attention_rows_of(n),
+              .mask = mask};
+
+    if (a.scale == 0.0)
+        a.scale = a.d > 0 ? 1.0 / sqrt((double)a.d) : 0.0;
+    a.q_row = a.k_row = a.d;
+    a.v_row = a.out_row = a.e;
+    return a;
+}
+
 hull_status VEC_NAME(cpu_sdpa)(eval_ctx *cx, const node *n, const tensor *in,
                                tensor *out)
 {
-    uint32_t rank = in[0].rank;
-    sdpa a = {.s = in[1].shape[rank - 2], .d = in[0].shape[rank - 1],
-              .e = in[2].shape[rank - 1], .scale = attr_float(n, "scale"),
-              .fill = (float)attr_float(n, "fill"),
-              .causal = attr_bool(n, "causal"), .rule = attention_rows_of(n),
-              .mask = tensor_given(in, n, 3) ? &in[3] : NULL};
-    int64_t blocks;
+    const tensor *mask = tensor_given(in, n, 3) ? &in[3] : NULL;
+    sdpa a = sdpa_of(n, in, mask);
 
-    TRY(attention_check(n, in, out));
+    TRY(attention_check(n, in, mask, out));
     if (tensor_numel(out) == 0)
         return HULL_OK;
-    if (a.scale == 0.0)
-        a.scale = a.d > 0 ? 1.0 / sqrt((double)a.d) : 0.0;
     TRY(find_heads(cx, &a, in, out));
-    a.e_room = (a.e + VEC_LANES - 1) / VEC_LANES * VEC_LANES;
-    a.per_head = (a.rows + MICRO_COLS - 1) / MICRO_COLS;
-    blocks = a.n_heads * a.per_head;
-    a.parts = pool_threads(cx->pool);
-    a.parts = a.parts > 1 ? 4 * a.parts : 1;
-    a.parts = a.parts < blocks ? a.parts : blocks;
-    if ((double)tensor_numel(out) * (double)a.s < 3e5)
-        a.parts = 1;
-    a.scratch_n = 2 * a.s + MICRO_COLS * (a.d + SDPA_KEYS + a.e_room) + 64;
-    a.scratch_n = a.scratch_n / 16 * 16;
-    a.scratch = arena_array(cx->scratch, (size_t)(a.scratch_n * a.parts),
-                            sizeof *a.scratch);
-    if (a.scratch == NULL)
-        return fail_oom((size_t)(a.scratch_n * a.parts) * sizeof *a.scratch);
-    return pool_for(cx->pool, (size_t)a.parts, sdpa_part, &a);
+    return run_heads(cx, &a, tensor_numel(out));
+}
+
+hull_status VEC_NAME(cpu_sdpa_joined)(eval_ctx *cx, const node *n,
+                                      const tensor *in, tensor *out)
+{
+    const tensor *mask = tensor_given(in, n, JOINED_MASK) ? &in[JOINED_MASK]
+                                                          : NULL;
+    int64_t places[3];
+    tensor part[3];
+    sdpa a;
+
+    if (!joined_places(places, n))
+        return fail(HULL_EINVAL, "parts are no order of 0, 1, 2");
+    TRY(joined_parts(&part[0], n, in, out));
+    part[1] = part[2] = part[0];
+    TRY(attention_check(n, part, mask, part));
+    if (tensor_numel(out) == 0)
+        return HULL_OK;
+    a = sdpa_of(n, part, mask);
+    if (tensor_given(in, n, JOINED_BY))
+        a.scale *= (double)*(const float *)in[JOINED_BY].data;
+    TRY(find_joined_heads(cx, &a, part, places, in[JOINED_X].data,
+                          out->data));
+    return run_heads(cx, &a, tensor_numel(out));
 }

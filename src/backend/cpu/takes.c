@@ -37,14 +37,25 @@ bool takes_product(const graph *g, const node *n)
     return cpu_all_dtype(g, n, HULL_F32);
 }
 
+static bool takes_mask(const graph *g, const node *n, uint32_t i)
+{
+    return i >= n->n_in || n->in[i] == 0 ||
+           graph_type(g, n->in[i])->dtype == HULL_F32 ||
+           graph_type(g, n->in[i])->dtype == HULL_BOOL;
+}
+
 bool takes_sdpa(const graph *g, const node *n)
 {
     for (uint32_t i = 0; i < 3; i++)
         if (graph_type(g, n->in[i])->dtype != HULL_F32)
             return false;
-    return n->n_in < 4 || n->in[3] == 0 ||
-           graph_type(g, n->in[3])->dtype == HULL_F32 ||
-           graph_type(g, n->in[3])->dtype == HULL_BOOL;
+    return takes_mask(g, n, 3);
+}
+
+bool takes_sdpa_joined(const graph *g, const node *n)
+{
+    return graph_type(g, n->in[JOINED_X])->dtype == HULL_F32 &&
+           takes_mask(g, n, JOINED_MASK);
 }
 
 /* The lengths alone are no floats. */
