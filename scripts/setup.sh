@@ -7,11 +7,13 @@
 # stops. Where there is no dpkg, CMake will say what it misses.
 set -eu
 
-build="gcc make cmake ninja-build pkg-config libc6-dev libjansson-dev
-libjpeg62-turbo-dev libopenjp2-7-dev libpcre2-dev libpng-dev libsodium-dev
-libtiff-dev libwebp-dev libxxhash-dev libzstd-dev zlib1g-dev"
+build="gcc make cmake ninja-build pkg-config libc6-dev libcurl4-openssl-dev
+libhiredis-dev libjansson-dev libjpeg62-turbo-dev libopenjp2-7-dev
+libpcre2-dev libpng-dev libsodium-dev libtiff-dev libwebp-dev libxxhash-dev
+libzstd-dev zlib1g-dev"
 test="g++ binutils python3 clang libclang-rt-14-dev libcmocka-dev libzip-dev
-libonnx-dev libonnx-testdata libprotobuf-c-dev protobuf-c-compiler zstd"
+iproute2 libonnx-dev libonnx-testdata libprotobuf-c-dev nginx-light
+protobuf-c-compiler redis-server zstd"
 
 case "${1-}" in
 build) want=$build ;;

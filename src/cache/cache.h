@@ -106,18 +106,24 @@ void cache_put(cache *c, cache_kind kind, const cache_key *k,
 /* ---- flight.c ------------------------------------------------------------ */
 
 /* Single flight: of several processes and threads that want one absent entry,
- * one builds and the others wait for it and hit. Use:
- *     if (!cache_has(c, kind, k)) cache_build_begin(&b, c, k);   // waits
+ * one builds and the others wait for it and hit; and of several machines, when
+ * a store has leases and the build is predicted to take five seconds or more:
+ * nobody waits for another machine for longer than that prediction. Use:
+ *     if (!cache_has(c, kind, k)) cache_build_begin(&b, c, k, s);   // waits
  *     cache_get(...);  on a miss: build, cache_put(...)
  *     cache_build_end(&b);                                 // b.fd -1: a no-op
  * The lock dies with its owner. Without it (the system refuses) everybody
  * builds. Never from two keys at once in one thread. */
+#define LEASE_TOKEN_SIZE 33
 typedef struct cache_build {
     int fd;
     char *path; /* of the lock file */
+    struct store *store; /* that gave a lease; NULL = none */
+    char name[DIGEST_HEX_SIZE], token[LEASE_TOKEN_SIZE];
 } cache_build;
 #define CACHE_BUILD_NONE ((cache_build){.fd = -1})
-void cache_build_begin(cache_build *out, cache *c, const cache_key *k);
+void cache_build_begin(cache_build *out, cache *c, const cache_key *k,
+                       double predicted_seconds);
 void cache_build_end(cache_build *b);
 /* Counts an engine that had to be built. */
 void cache_count_build(cache *c);

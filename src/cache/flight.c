@@ -42,7 +42,9 @@ static bool take_over(int fd)
     return killed;
 }
 
-void cache_build_begin(cache_build *out, cache *c, const cache_key *k)
+/* Another machine is asked when no process here had the entry meanwhile. */
+void cache_build_begin(cache_build *out, cache *c, const cache_key *k,
+                       double predicted_seconds)
 {
     lock_outcome o = entry_lock(out, c, CACHE_ENGINE, &k->d, c->wait_ms);
 
@@ -52,6 +54,8 @@ void cache_build_begin(cache_build *out, cache *c, const cache_key *k)
         counters_add(c, STAT_wait_timeouts, 1);
     if (out->fd >= 0 && take_over(out->fd))
         counters_add(c, STAT_takeovers, 1);
+    if (!pool_inside() && !cache_has(c, CACHE_ENGINE, k))
+        remotes_lease(out, c, CACHE_ENGINE, &k->d, predicted_seconds);
     if (out->fd < 0)
         log_info("cache", "no lock in '%s': others may build the same",
                  c->path);
@@ -61,6 +65,7 @@ void cache_build_begin(cache_build *out, cache *c, const cache_key *k)
  * they hold the lock of a name that is gone: disk_lock takes the new one. */
 void cache_build_end(cache_build *b)
 {
+    remotes_unlease(b);
     if (b->fd >= 0)
         unlink(b->path);
     disk_unlock(b->fd);

@@ -52,6 +52,7 @@ typedef struct store {
     const tier_ops *ops;
     void *self;
     health own, *failures; /* its own, or that of the URL */
+    _Atomic(bool) has_bad;  /* an entry that has to be replaced */
 } store;
 
 struct remotes {
@@ -180,6 +181,9 @@ hull_status remotes_add(remotes *r, const tier_ops *ops, void *self,
 
 /* ---- calls --------------------------------------------------------------- */
 
+_Static_assert(CONTAINER_MAJOR == 1 && ENVELOPE_VERSION == 1,
+               "another format, another label of names");
+
 void remote_name(char out[DIGEST_HEX_SIZE], cache_kind kind,
                  const digest *key)
 {
@@ -271,8 +275,9 @@ static hull_status take_entry(cache_entry *out, const cache *c,
 }
 
 /* A bad entry is a miss of that store, never a failure of the compile. */
-static void note_bad_entry(cache *c, const store *s, hull_status st)
+static void note_bad_entry(cache *c, store *s, hull_status st)
 {
+    atomic_store(&s->has_bad, true);
     log_warn("cache", "store '%s' has a bad entry: %s", s->config.shown,
              error_text());
     counters_add(c, st == HULL_EMISMATCH     ? STAT_mac_failures
@@ -338,6 +343,20 @@ static hull_status pack(buf *out, cache *c, cache_kind kind, const digest *key,
     return st;
 }
 
+/* Several machines may have built the same: the first one's stays, as in the
+ * folder; the others save the way. A store that had a bad entry gets all. */
+static bool has_it(cache *c, store *s, const char *name)
+{
+    tier_call call = {0};
+    hull_status st;
+
+    if (s->ops->has == NULL || atomic_load(&s->has_bad))
+        return false;
+    st = s->ops->has(s->self, &call, name);
+    note_call(c, s, &call, st, "has");
+    return st != HULL_ENOTFOUND; /* a failure is counted once */
+}
+
 static void put_to(cache *c, store *s, const char *name, const buf *value)
 {
     bytes view = {(const uint8_t *)value->p, value->n};
@@ -349,6 +368,8 @@ static void put_to(cache *c, store *s, const char *name, const buf *value)
                  view.n, s->config.shown);
         return;
     }
+    if (has_it(c, s, name))
+        return;
     st = s->ops->put(s->self, &call, name, view);
     note_call(c, s, &call, st, "put");
     if (st == HULL_OK)
@@ -400,6 +421,93 @@ void remotes_remove(cache *c, size_t number, cache_kind kind,
         return;
     remote_name(name, kind, key);
     note_call(c, s, &call, s->ops->remove(s->self, &call, name), "remove");
+}
+
+/* ---- leases -------------------------------------------------------------- */
+
+#define LEASE_FROM_SECONDS 5.0 /* shorter builds are not worth a wait */
+#define LEASE_MAX_SECONDS 3600.0
+#define LEASE_PAUSE_MS 200
+
+static store *lease_store(const remotes *r)
+{
+    for (size_t i = 0; i < atomic_load(&r->n); i++) {
+        const store *s = &r->stores[i];
+
+        if (s->ops->lease != NULL && is_taker(s))
+            return (store *)s;
+    }
+    return NULL;
+}
+
+static bool make_token(char out[LEASE_TOKEN_SIZE])
+{
+    uint8_t random[(LEASE_TOKEN_SIZE - 1) / 2];
+
+    if (getentropy(random, sizeof random) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(out + 2 * i, 3, "%02x", random[i]);
+    return true;
+}
+
+/* HULL_ENOTFOUND: another machine has it. */
+static hull_status try_lease(cache_build *b, cache *c, store *s, double seconds)
+{
+    tier_call call = {0};
+    hull_status st = s->ops->lease(s->self, &call, b->name, b->token,
+                                   (uint32_t)(seconds * 1000));
+
+    note_call(c, s, &call, st, "lease");
+    b->store = st == HULL_OK ? s : NULL;
+    return st;
+}
+
+/* The entry came, or nothing is to be learnt any more. */
+static bool is_over(cache *c, store *s, const char *name)
+{
+    tier_call call = {0};
+    hull_status st = s->ops->has(s->self, &call, name);
+
+    note_call(c, s, &call, st, "has");
+    return st != HULL_ENOTFOUND;
+}
+
+void remotes_lease(cache_build *b, cache *c, cache_kind kind,
+                   const digest *key, double seconds)
+{
+    store *s = lease_store(c->remotes);
+    uint64_t end;
+
+    if (seconds < LEASE_FROM_SECONDS || s == NULL || cache_kinds[kind].local ||
+        !make_token(b->token))
+        return;
+    seconds = seconds < LEASE_MAX_SECONDS ? seconds : LEASE_MAX_SECONDS;
+    end = time_ns() + (uint64_t)(seconds * 1e9);
+    remote_name(b->name, kind, key);
+    for (bool waited = false; try_lease(b, c, s, seconds) == HULL_ENOTFOUND;) {
+        if (!waited)
+            counters_add(c, STAT_remote_waits, 1);
+        waited = true;
+        if (is_over(c, s, b->name) || ms_left(end) == 0)
+            return;
+        pause_about(LEASE_PAUSE_MS, end);
+    }
+}
+
+void remotes_unlease(cache_build *b)
+{
+    store *s = b->store;
+    tier_call call = {0};
+    hull_status st;
+
+    b->store = NULL;
+    if (s == NULL || is_off(s))
+        return;
+    st = s->ops->unlease(s->self, &call, b->name, b->token);
+    if (st != HULL_OK && st != HULL_ENOTFOUND) /* it runs out by itself */
+        log_info("cache", "store '%s', end of a lease: %s", s->config.shown,
+                 error_text());
 }
 
 /* ---- connections --------------------------------------------------------- */

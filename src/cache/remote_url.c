@@ -2,8 +2,8 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * remote_url.c - reads what the option cache_remote says of one store (grammar
- * in tier.h), and shows URLs without their secrets. User and password may have
- * percent escapes; a store has no space and no '|' of its own.
+ * in tier.h), and shows URLs without their secrets. User, password and headers
+ * may have percent escapes; a store has no space and no '|' of its own.
  */
 #include "cache/tier.h"
 
@@ -87,7 +87,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* Of user or password: escapes become their bytes, none of them a control. */
+/* Escapes become their bytes, none of them a control. */
 static const char *unescaped(reader *r, str s)
 {
     char *z = arena_alloc(&r->t->memory, s.n + 1);
@@ -105,10 +105,10 @@ static const char *unescaped(reader *r, str s)
             c = hex_digit(s.p[i + 1]) << 4 | hex_digit(s.p[i + 2]);
             i += 2;
         } else if (c == '%') {
-            r->st = bad(r->t, "user or password has a malformed escape");
+            r->st = bad(r->t, "a malformed escape");
         }
         if (c < ' ' || c == 0x7f)
-            r->st = bad(r->t, "user or password has a control byte");
+            r->st = bad(r->t, "a control byte");
         z[n++] = (char)c;
     }
     z[n] = '\0';
@@ -243,7 +243,7 @@ static hull_status read_layout(tier_config *t, str value)
     return bad(t, "layout is not subdirs, flat or bazel");
 }
 
-/* NAME:VALUE, one line. */
+/* NAME:VALUE, with escapes where a store ends. */
 static hull_status read_header(reader *r, str value)
 {
     tier_config *t = r->t;
@@ -253,14 +253,11 @@ static hull_status read_header(reader *r, str value)
         if (strchr("-_", name.p[i]) == NULL && hex_digit(name.p[i]) < 0 &&
             !((name.p[i] | 32) >= 'g' && (name.p[i] | 32) <= 'z'))
             return bad(t, "malformed name of a header");
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.p[i] < ' ')
-            return bad(t, "a header has a control byte");
     if (name.n == 0 || text.n == 0)
         return bad(t, "wanted header=NAME:VALUE");
     if (t->n_headers == COUNT_OF(t->headers))
         return bad(t, "more than 8 headers");
-    t->headers[t->n_headers++] = keep(r, value);
+    t->headers[t->n_headers++] = unescaped(r, value);
     return r->st;
 }
 

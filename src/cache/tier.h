@@ -126,6 +126,13 @@ void remotes_put(cache *c, cache_kind kind, const digest *key, bytes content);
 void remotes_remove(cache *c, size_t number, cache_kind kind,
                     const digest *key);
 
+/* Takes a lease on building an entry, for `seconds`, where a store has leases;
+ * waits while another machine has it, but no longer than that, and not when
+ * the entry has come. Builds of less than five seconds are not waited for. */
+void remotes_lease(cache_build *b, cache *c, cache_kind kind,
+                   const digest *key, double seconds);
+void remotes_unlease(cache_build *b);
+
 /* Connections that wait for the next call. Those that a process had when it
  * forked stay its own: a child forgets them. */
 #define IDLE_MAX 8

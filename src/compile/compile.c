@@ -310,6 +310,17 @@ static hull_status read_hit(engine **out, bool *hit, cache *c,
     return HULL_OK;
 }
 
+/* Seconds that a block may take to build: only for how long to wait for another
+ * machine that builds it. Nodes are lines; timing their ways takes most. */
+static double predict_build(str text, const options *o)
+{
+    size_t lines = 0;
+
+    for (size_t i = 0; i < text.n; i++)
+        lines += text.p[i] == '\n';
+    return (double)lines * (option_on(o, OPT_tune) ? 0.1 : 0.0005);
+}
+
 hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
                         device *d, const devices *ds, cache *c)
 {
@@ -329,7 +340,8 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
     TRY_OUT(cache_key_make(&key, str_of(d->be->name), buf_view(&target),
                            ds->options, text));
     if (c != NULL && !cache_has(c, CACHE_ENGINE, &key))
-        cache_build_begin(&flight, c, &key);
+        cache_build_begin(&flight, c, &key,
+                          predict_build(text, ds->options));
     if (c != NULL)
         cache_get(&entry, out_hit, c, CACHE_ENGINE, &key);
     if (*out_hit)

@@ -41,11 +41,11 @@ UNUSED static int remove_folder(void **state)
 
 UNUSED static const char *path_in(const char *name)
 {
-    static char paths[8][160];
+    static char paths[8][320];
     static unsigned turn;
     char *path = paths[turn++ % 8];
 
-    snprintf(path, 160, "%s/%s", folder, name);
+    snprintf(path, 320, "%s/%s", folder, name);
     return path;
 }
 

@@ -521,7 +521,7 @@ static void build_or_wait(int worker)
 
     (void)worker;
     if (!cache_has(c, CACHE_ENGINE, &k))
-        cache_build_begin(&b, c, &k);
+        cache_build_begin(&b, c, &k, 1.0);
     if (!get_number(c, 1)) {
         cache_count_build(c);
         usleep(50000);
@@ -559,14 +559,14 @@ static void killed_builder_is_no_obstacle(void **state)
     assert_int_equal(pipe(pipe_fds), 0);
     pid = fork();
     if (pid == 0) {
-        cache_build_begin(&b, c, &k);
+        cache_build_begin(&b, c, &k, 1.0);
         ignore(write(pipe_fds[1], "x", 1) == 1 ? HULL_OK : HULL_EIO);
         pause();
         _exit(1);
     }
     assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
     assert_int_equal(kill(pid, SIGKILL), 0);
-    cache_build_begin(&b, c, &k);
+    cache_build_begin(&b, c, &k, 1.0);
     assert_true(b.fd >= 0);
     cache_build_end(&b);
     cache_build_end(&b); /* a no-op */

@@ -84,7 +84,7 @@ static void attributes_are_read(void **state)
     assert_int_equal(t.layout, LAYOUT_SUBDIRS);
     tier_config_fini(&t);
     t = read_of("http://h|read-only|ttl=60|timeout=5|connect-timeout=6|"
-                "layout=bazel|retries=0|max-size=3KiB|header=X-A: b c|"
+                "layout=bazel|retries=0|max-size=3KiB|header=X-A:%20b%7cc|"
                 "header=Y:z|token-file=/t|cacert=/c|proxy=http://p:1");
     assert_true(t.read_only);
     assert_int_equal(t.ttl_s, 60);
@@ -94,7 +94,7 @@ static void attributes_are_read(void **state)
     assert_int_equal(t.retries, 0);
     assert_int_equal(t.max_size, 3072);
     assert_int_equal(t.n_headers, 2);
-    assert_string_equal(t.headers[0], "X-A: b c");
+    assert_string_equal(t.headers[0], "X-A: b|c");
     assert_string_equal(t.headers[1], "Y:z");
     assert_string_equal(t.token_file, "/t");
     assert_string_equal(t.cacert, "/c");
@@ -117,6 +117,7 @@ static const char *const bad[] = {
     "http://h|max-size=0", "http://h|max-size=9999999999999TiB",
     "http://h|layout=SECRET", "http://h|header=SECRET", "http://h|header=:SECRET",
     "http://h|header=A B:SECRET", "http://h|header=A:SECRET\r\nB:c",
+    "http://h|header=A:SECRET%0d%0aB:c", "http://h|header=A:SECRET%",
     "http://h|read-only=SECRET", "http://h|token-file=", "http://h|cacert=",
     "http://h|header=a:1|header=a:1|header=a:1|header=a:1|header=a:1|"
     "header=a:1|header=a:1|header=a:1|header=SECRET:1",

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: 2026 The Hull authors
+ *
+ * test_remote_redis.c - stores in Redis: a real server on a port and on a
+ * socket, with and without a password, leases between machines (processes
+ * with folders of their own), and a server that misbehaves.
+ */
+#include "servers.h"
+
+#include "cache/tier.h"
+
+static server db;
+
+static int secrets_seen;
+
+static void watch_log(void *user, const char *subsystem, int level,
+                      const char *text)
+{
+    (void)user;
+    (void)subsystem;
+    (void)level;
+    if (strstr(text, "s3cret") != NULL)
+        secrets_seen++;
+    for (const char *p = text; *p != '\0'; p++)
+        if (*p != '\n' && ((unsigned char)*p < ' ' || *p == 0x7f))
+            secrets_seen++;
+}
+
+static int set_up(void **state)
+{
+    hull_set_log(watch_log, NULL);
+    secrets_seen = 0;
+    return make_folder(state);
+}
+
+static int tear_down(void **state)
+{
+    stop(&db);
+    hull_set_log(NULL, NULL);
+    if (secrets_seen > 0)
+        print_error("%d lines of the log hold what they must not\n",
+                    secrets_seen);
+    return remove_folder(state) != 0 || secrets_seen > 0;
+}
+
+static cache *redis_cache(const char *name, const char *userinfo,
+                          const char *more)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, "redis://%s127.0.0.1:%d%s", userinfo, db.port,
+             more);
+    return open_cache(name, "cache_remote", text, "cache_memory", "0");
+}
+
+/* What redis-cli answers, without the line's end. */
+static const char *cli(const char *command)
+{
+    static char line[200];
+    char text[300];
+    FILE *f;
+
+    snprintf(text, sizeof text, "redis-cli -p %d %s 2>/dev/null", db.port,
+             command);
+    f = popen(text, "r");
+    assert_non_null(f);
+    if (fgets(line, sizeof line, f) == NULL)
+        line[0] = '\0';
+    pclose(f);
+    line[strcspn(line, "\n")] = '\0';
+    return line;
+}
+
+static void check_pair(cache *a, cache *b)
+{
+    assert_false(get_number(a, 1));
+    put_number(a, 1, 30000);
+    assert_true(get_number(b, 1));
+    expect_stats(a, "misses", 1, "misses_remote", 1, "stores", 1,
+                 "remote_stores", 1);
+    expect_stats(b, "hits", 1, "hits_remote", 1);
+    cache_unref(a);
+    cache_unref(b);
+}
+
+/* ---- a real server ------------------------------------------------------- */
+
+static void entries_go_around(void **state)
+{
+    char text[200];
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    check_pair(redis_cache("a", "", ""), redis_cache("b", "", "/0"));
+    assert_string_equal(cli("dbsize"), "1");
+    cli("flushall");
+    check_pair(redis_cache("c", "", "/3"), redis_cache("d", "", "/3"));
+    cli("flushall");
+    snprintf(text, sizeof text, "redis+unix:%s/redis.sock?db=3", folder);
+    check_pair(open_cache("e", "cache_remote", text),
+               redis_cache("f", "", "/3"));
+    snprintf(text, sizeof text, "redis+unix://%s/redis.sock", folder);
+    check_pair(open_cache("g", "cache_remote", text),
+               redis_cache("h", "", "/0"));
+}
+
+static void databases_are_apart(void **state)
+{
+    cache *a, *b;
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    a = redis_cache("a", "", "/1");
+    b = redis_cache("b", "", "/2");
+    put_number(a, 1, 100);
+    assert_false(get_number(b, 1));
+    expect_stats(b, "misses", 1, "misses_remote", 1);
+    cache_unref(a);
+    cache_unref(b);
+    a = redis_cache("c", "", "/999999"); /* the server has fewer */
+    assert_false(get_number(a, 1));
+    expect_stats(a, "misses", 1, "remote_errors", 1);
+    cache_unref(a);
+}
+
+static void passwords_are_needed(void **state)
+{
+    cache *c;
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("s3cret/@");
+    check_pair(redis_cache("a", ":s3cret%2F%40@", ""),
+               redis_cache("b", "default:s3cret%2f%40@", ""));
+    c = redis_cache("c", "", "");
+    assert_false(get_number(c, 1));
+    expect_stats(c, "misses", 1, "remote_errors", 1);
+    cache_unref(c);
+    c = redis_cache("d", ":s3cret@", "");
+    put_number(c, 1, 100);
+    assert_int_equal(stat_of(c, "remote_errors"), 1);
+    assert_int_equal(stat_of(c, "remote_stores"), 0);
+    cache_unref(c);
+}
+
+static void entries_run_out(void **state)
+{
+    char name[DIGEST_HEX_SIZE], command[100];
+    cache_key k = key_number(1);
+    cache *c;
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    c = redis_cache("a", "", "|ttl=1000");
+    put_number(c, 1, 100);
+    remote_name(name, CACHE_ENGINE, &k.d);
+    snprintf(command, sizeof command, "ttl hull:%s", name);
+    assert_in_range(atoi(cli(command)), 900, 1000);
+    cache_unref(c);
+    c = redis_cache("b", "", "");
+    put_number(c, 2, 100);
+    cache_key_fini(&k);
+    k = key_number(2);
+    remote_name(name, CACHE_ENGINE, &k.d);
+    snprintf(command, sizeof command, "ttl hull:%s", name);
+    assert_string_equal(cli(command), "-1");
+    cache_key_fini(&k);
+    cache_unref(c);
+}
+
+/* A connection that died while it waited is made anew, without a word. */
+static void server_may_restart(void **state)
+{
+    int port;
+    cache *c;
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    port = db.port;
+    c = redis_cache("a", "", "|timeout=2000");
+    put_number(c, 1, 100);
+    stop(&db);
+    db = start_redis_on(port, "");
+    assert_false(get_number(c, 2));
+    put_number(c, 2, 100);
+    expect_stats(c, "stores", 2, "remote_stores", 2, "misses", 1,
+                 "misses_remote", 1);
+    stop(&db);
+    for (int i = 0; i < 4; i++)
+        assert_false(get_number(c, 3));
+    expect_stats(c, "stores", 2, "remote_stores", 2, "misses", 5,
+                 "misses_remote", 1, "remote_errors", 3, "tier_disabled", 1);
+    cache_unref(c);
+}
+
+static void rejected_entry_is_deleted(void **state)
+{
+    cache_key k = key_number(1);
+    cache_entry e;
+    cache *a, *b;
+    bool hit;
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    a = redis_cache("a", "", "");
+    b = redis_cache("b", "", "");
+    put_number(a, 1, 100);
+    cache_get(&e, &hit, b, CACHE_ENGINE, &k);
+    assert_true(hit);
+    ignore(fail(HULL_EFORMAT, "not a program"));
+    cache_reject(b, &e, CACHE_ENGINE, &k);
+    assert_string_equal(cli("dbsize"), "0");
+    cache_key_fini(&k);
+    cache_unref(a);
+    cache_unref(b);
+}
+
+/* ---- leases -------------------------------------------------------------- */
+
+/* One machine: builds, or waits and hits. It says when it has the lease, and
+ * builds when it may. */
+static void machine(int i, double predicted, int say, int may)
+{
+    cache_build b = CACHE_BUILD_NONE;
+    cache_key k = key_number(1);
+    char name[8], byte = 'x';
+    cache *c;
+
+    snprintf(name, sizeof name, "m%d", i);
+    c = redis_cache(name, "", "");
+    cache_build_begin(&b, c, &k, predicted);
+    if (say >= 0 && write(say, &byte, 1) != 1)
+        _exit(1);
+    if (!get_number(c, 1)) {
+        if (may >= 0 && read(may, &byte, 1) != 1)
+            _exit(1);
+        cache_count_build(c);
+        put_number(c, 1, 2000);
+    }
+    cache_build_end(&b);
+    cache_key_fini(&k);
+    cache_unref(c);
+}
+
+static pid_t machine_process(int i, double predicted, int say, int may)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        machine(i, predicted, say, may);
+        _exit(0);
+    }
+    return pid;
+}
+
+static void join(pid_t pid)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static uint64_t sum_of(int n, const char *counter)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < n; i++) {
+        char name[8];
+        cache *c;
+
+        snprintf(name, sizeof name, "m%d", i);
+        c = redis_cache(name, "", "");
+        sum += stat_of(c, counter);
+        cache_unref(c);
+    }
+    return sum;
+}
+
+/* Waits until a command of redis-cli answers so. */
+static bool soon(const char *command, const char *answer)
+{
+    for (int i = 0; i < 500; i++) {
+        if (strcmp(cli(command), answer) == 0)
+            return true;
+        usleep(10000);
+    }
+    return false;
+}
+
+#define MACHINES 4
+
+static void one_machine_builds(void **state)
+{
+    int say[2], may[2];
+    pid_t pids[MACHINES];
+    char byte;
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    assert_int_equal(pipe(say), 0);
+    assert_int_equal(pipe(may), 0);
+    pids[0] = machine_process(0, 60, say[1], may[0]);
+    assert_int_equal(read(say[0], &byte, 1), 1);
+    assert_string_equal(cli("dbsize"), "1"); /* the lease */
+    for (int i = 1; i < MACHINES; i++)
+        pids[i] = machine_process(i, 60, -1, -1);
+    usleep(300000); /* they wait; nothing but counters depends on it */
+    assert_int_equal(write(may[1], "x", 1), 1);
+    for (int i = 0; i < MACHINES; i++)
+        join(pids[i]);
+    assert_int_equal(sum_of(MACHINES, "builds"), 1);
+    assert_int_equal(sum_of(MACHINES, "hits_remote"), MACHINES - 1);
+    assert_int_equal(sum_of(MACHINES, "misses"), 1);
+    assert_in_range(sum_of(MACHINES, "remote_waits"), 1, MACHINES - 1);
+    assert_string_equal(cli("dbsize"), "1"); /* the entry; the lease is over */
+    close(say[0]);
+    close(say[1]);
+    close(may[0]);
+    close(may[1]);
+}
+
+/* A dead owner's lease runs out; then the next one has it. */
+static void dead_owner_is_waited_for_no_longer(void **state)
+{
+    char name[DIGEST_HEX_SIZE], command[120], byte;
+    cache_key k = key_number(1);
+    int say[2], may[2];
+    pid_t a, b;
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    remote_name(name, CACHE_ENGINE, &k.d);
+    assert_int_equal(pipe(say), 0);
+    assert_int_equal(pipe(may), 0);
+    a = machine_process(0, 60, say[1], may[0]);
+    assert_int_equal(read(say[0], &byte, 1), 1);
+    snprintf(command, sizeof command, "pttl hull:lease:%s", name);
+    assert_in_range(atoi(cli(command)), 30000, 60000);
+    assert_int_equal(kill(a, SIGKILL), 0);
+    waitpid(a, NULL, 0);
+    b = machine_process(1, 60, say[1], -1);
+    usleep(100000);
+    /* As if its minute had passed. */
+    snprintf(command, sizeof command, "pexpire hull:lease:%s 1", name);
+    cli(command);
+    assert_int_equal(read(say[0], &byte, 1), 1);
+    join(b);
+    assert_int_equal(sum_of(2, "builds"), 1);
+    cache_key_fini(&k);
+    close(say[0]);
+    close(say[1]);
+    close(may[0]);
+    close(may[1]);
+}
+
+/* The wait is never longer than the prediction. */
+static void wait_ends_with_the_prediction(void **state)
+{
+    char name[DIGEST_HEX_SIZE], command[120];
+    cache_key k = key_number(1);
+    uint64_t start = time_ns();
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    remote_name(name, CACHE_ENGINE, &k.d);
+    snprintf(command, sizeof command, "set hull:lease:%s another", name);
+    cli(command);
+    machine(0, 5.0, -1, -1);
+    assert_in_range((time_ns() - start) / 1000000, 4900, 15000);
+    assert_int_equal(sum_of(1, "builds"), 1);
+    assert_int_equal(sum_of(1, "remote_waits"), 1);
+    /* Another one's lease is not ended. */
+    snprintf(command, sizeof command, "get hull:lease:%s", name);
+    assert_string_equal(cli(command), "another");
+    cache_key_fini(&k);
+}
+
+static void short_builds_wait_for_nobody(void **state)
+{
+    char name[DIGEST_HEX_SIZE], command[120];
+    cache_key k = key_number(1);
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    remote_name(name, CACHE_ENGINE, &k.d);
+    snprintf(command, sizeof command, "set hull:lease:%s another", name);
+    cli(command);
+    machine(0, 4.9, -1, -1);
+    assert_int_equal(sum_of(1, "builds"), 1);
+    assert_int_equal(sum_of(1, "remote_waits"), 0);
+    cache_key_fini(&k);
+}
+
+/* The lease ran out and is another one's: it stays his. */
+static void lost_lease_is_not_given_back(void **state)
+{
+    char name[DIGEST_HEX_SIZE], command[120];
+    cache_build b = CACHE_BUILD_NONE;
+    cache_key k = key_number(1);
+    cache *c;
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    c = redis_cache("a", "", "");
+    remote_name(name, CACHE_ENGINE, &k.d);
+    cache_build_begin(&b, c, &k, 60);
+    snprintf(command, sizeof command, "set hull:lease:%s another", name);
+    assert_true(soon(command, "OK"));
+    cache_build_end(&b);
+    snprintf(command, sizeof command, "get hull:lease:%s", name);
+    assert_string_equal(cli(command), "another");
+    cache_key_fini(&k);
+    cache_unref(c);
+}
+
+/* ---- the server that misbehaves ------------------------------------------ */
+
+#define PATIENCE_MS 8000
+
+static void hostile_answers_are_misses(void **state)
+{
+    static const struct {
+        int number;
+        const char *counter; /* that counts it; NULL: only the miss is sure */
+    } cases[] = {
+        {1, "misses_remote"}, {2, "remote_errors"}, {3, "remote_errors"},
+        {4, "remote_errors"}, {5, "remote_errors"}, {6, "remote_errors"},
+        {7, "remote_errors"}, {8, "remote_errors"}, {9, "remote_errors"},
+        {10, NULL}, {11, "remote_errors"}, {12, "remote_corrupt"},
+        {13, "remote_timeouts"}, {14, "remote_errors"}};
+
+    (void)state;
+    NEED("python3");
+    db = start_hostile();
+    db.port = db.second_port;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char more[80], name[16];
+        uint64_t start = time_ns();
+        cache *c;
+
+        snprintf(more, sizeof more, "/%d|timeout=500|max-size=64KiB",
+                 cases[i].number);
+        snprintf(name, sizeof name, "c%d", cases[i].number);
+        c = redis_cache(name, "", more);
+        assert_false(get_number(c, 1));
+        assert_true((time_ns() - start) / 1000000 < PATIENCE_MS);
+        put_number(c, 1, 100); /* the build goes on */
+        assert_true(get_number(c, 1));
+        if (cases[i].counter != NULL &&
+            stat_of(c, cases[i].counter) == 0)
+            print_error("case %d\n", cases[i].number);
+        if (cases[i].counter != NULL)
+            assert_true(stat_of(c, cases[i].counter) > 0);
+        assert_int_equal(stat_of(c, "misses"), 1);
+        cache_unref(c);
+    }
+}
+
+static void wrong_stores_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "redis://", "redis:///3", "redis://h/x", "redis://h/-1",
+        "redis://h/1/2", "redis://h/3?x=1", "redis+unix:", "redis+unix:x",
+        "redis+unix:/x?y=1", "redis+unix:/x?db=1000001",
+        "redis://h|layout=flat", "redis://h|header=A:b",
+        "redis://h|token-file=/x", "redis://h|proxy=x", "redis://h|cacert=/x",
+        "redis://s3cret@h"};
+    hull_status st;
+    cache *c;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        assert_int_equal(try_open(&c, "a", "cache_remote", bad[i], NULL),
+                         HULL_EINVAL);
+        assert_null(c);
+        assert_null(strstr(error_text(), "s3cret"));
+    }
+    st = try_open(&c, "a", "cache_remote", "rediss://h", NULL);
+#ifdef HULL_HIREDIS_SSL
+    assert_int_equal(st, HULL_OK);
+    cache_unref(c);
+#else
+    assert_int_equal(st, HULL_EUNSUPPORTED);
+    assert_non_null(strstr(error_text(), "hiredis_ssl"));
+#endif
+}
+
+#define SERVED(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SERVED(entries_go_around),
+        SERVED(databases_are_apart),
+        SERVED(passwords_are_needed),
+        SERVED(entries_run_out),
+        SERVED(server_may_restart),
+        SERVED(rejected_entry_is_deleted),
+        SERVED(one_machine_builds),
+        SERVED(dead_owner_is_waited_for_no_longer),
+        SERVED(wait_ends_with_the_prediction),
+        SERVED(short_builds_wait_for_nobody),
+        SERVED(lost_lease_is_not_given_back),
+        SERVED(hostile_answers_are_misses),
+        SERVED(wrong_stores_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
