@@ -88,6 +88,7 @@ typedef hull_status upload_reader(void *user, uint64_t off, void *dst,
 struct backend {
     const char *name;
     bool reads_host;  /* buffer_wrap reads host memory in place */
+    bool has_targets; /* open obeys the option target */
 
     /* HULL_EDEVICE when the device is absent. p may be NULL; it outlives. */
     hull_status (*open)(device **out, const options *o, pool *p);

@@ -336,7 +336,7 @@ hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
     *out = NULL;
     *out_hit = false;
     tunebook_open(&book, c, false);
-    TRY_OUT(device_target(&target, ds, d));
+    TRY_OUT(device_target(&target, d));
     TRY_OUT(cache_key_make(&key, str_of(d->be->name), buf_view(&target),
                            ds->options, text));
     if (c != NULL && !cache_has(c, CACHE_ENGINE, &key))

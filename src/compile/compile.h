@@ -30,9 +30,8 @@ hull_status devices_open(devices *out, const options *o) MUST_CHECK;
 void devices_close(devices *ds);
 /* NULL when the backend is not among them. */
 device *devices_find(const devices *ds, str backend);
-/* Text of a device's target, or the forced one (option target). */
-hull_status device_target(buf *out, const devices *ds, const device *d)
-    MUST_CHECK;
+/* Text of a device's target. */
+hull_status device_target(buf *out, const device *d) MUST_CHECK;
 
 /* ---- the plan ------------------------------------------------------------ */
 
@@ -126,6 +125,21 @@ const plan_hole *plan_state_hole(const plan *p, uint32_t i);
  * holds the large literals that the text names. */
 hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,
                         device *d, const devices *ds, cache *c) MUST_CHECK;
+
+/* ---- keys.c -------------------------------------------------------------- */
+
+/* Passes and partition of a copy of the imported graph; the caller frees both
+ * irs, also after a failure. p takes the fallbacks. */
+hull_status plan_cut(plan *p, ir **out_work, ir **out_blocks,
+                     const front_model *fm, const devices *ds) MUST_CHECK;
+/* Key of a block; target and text, both for the caller to free, are parts. */
+hull_status block_key(cache_key *out, buf *target, buf *text, graph *g,
+                      const devices *ds) MUST_CHECK;
+/* Calls fn for every block in order; equal ones have equal keys. */
+typedef hull_status plan_key_fn(void *user, const graph *g,
+                                const cache_key *k);
+hull_status plan_keys(const front_model *fm, const devices *ds,
+                      plan_key_fn *fn, void *user) MUST_CHECK;
 
 /* ---- plan_check.c -------------------------------------------------------- */
 

@@ -46,6 +46,20 @@ hull_status backends_check(str list)
     return HULL_OK;
 }
 
+/* A target that nobody obeys would be one that nobody checks. */
+static hull_status check_target(const devices *ds)
+{
+    str target = option_str(ds->options, OPT_target);
+
+    for (uint32_t i = 0; i < ds->n; i++)
+        if (ds->d[i]->be->has_targets)
+            return HULL_OK;
+    return target.n == 0 ? HULL_OK
+           : fail(HULL_EINVAL, "target is '%.*s', but none of the backends "
+                  "'%.*s' has targets", STR_ARG(target),
+                  STR_ARG(option_str(ds->options, OPT_backends)));
+}
+
 hull_status devices_open(devices *out, const options *o)
 {
     str rest = option_str(o, OPT_backends);
@@ -61,6 +75,7 @@ hull_status devices_open(devices *out, const options *o)
         TRY_OUT(add_device(out, backend_find(name)));
     }
     TRY_OUT(add_device(out, &backend_ref));
+    TRY_OUT(check_target(out));
     return HULL_OK;
 out:
     devices_close(out);
@@ -87,14 +102,9 @@ device *devices_find(const devices *ds, str name)
     return NULL;
 }
 
-hull_status device_target(buf *out, const devices *ds, const device *d)
+hull_status device_target(buf *out, const device *d)
 {
-    str forced = option_str(ds->options, OPT_target);
-
     buf_init(out, 4096);
-    if (forced.n > 0)
-        buf_str(out, forced);
-    else
-        d->be->target(out, d);
+    d->be->target(out, d);
     return buf_status(out);
 }

@@ -522,7 +522,7 @@ static hull_status rebuild(plan_reader *r, read_engine *re, const graph *g,
 
     if (d == NULL)
         d = pick_device(r->ds, g);
-    st = device_target(&here, r->ds, d);
+    st = device_target(&here, d);
     if (st == HULL_OK)
         log_warn("module", "a block is for '%.*s' of backend %.*s, which is "
                  "absent here: rebuilt for '%.*s' of backend %s",
@@ -554,7 +554,7 @@ static hull_status take_engine(plan_reader *r, read_engine *re, const graph *g,
     TRY(ir_status(r->p->m));
     d = devices_find(r->ds, name);
     if (d != NULL) {
-        st = device_target(&here, r->ds, d);
+        st = device_target(&here, d);
         present = st == HULL_OK && str_eq(buf_view(&here), target);
         buf_fini(&here);
         TRY(st);

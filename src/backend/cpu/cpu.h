@@ -37,12 +37,17 @@ typedef struct cpu_features {
  * another word). isa.c */
 hull_status cpu_features_get(cpu_features *out) MUST_CHECK;
 const char *cpu_level_name(cpu_level l);
+/* Level and extensions become those of the option target: LEVEL[+vnni][+bf16],
+ * the extensions with avx512 alone. HULL_EINVAL for another word. */
+hull_status cpu_features_set(cpu_features *f, str target) MUST_CHECK;
 /* May this CPU enter kernels of level l? */
 bool cpu_runs(const cpu_features *f, cpu_level l);
 
 typedef struct cpu_device {
     device d;
-    cpu_features has;
+    cpu_features has;       /* what code is made for */
+    bool foreign;           /* not for this machine (option target): */
+    cpu_features machine;   /* kernels that it lacks are never entered */
 } cpu_device;
 
 /* May the kernel run this node? Types and attributes only, sizes may be
@@ -66,6 +71,11 @@ extern const size_t cpu_n_kernels;
     cpu_takes_fn takes;
 #include "backend/cpu/kernels.def"
 #undef KERNEL
+
+/* The kernel of a node; NULL: the reference's. enter: one that this machine
+ * can run, which for a foreign target is not the one it will have there. */
+const host_kernel *cpu_kernel_for(const cpu_device *c, const graph *g,
+                                  const node *n, bool enter);
 
 /* Rewrites of a block for this device: packed weights, NHWC, epilogues. */
 hull_status cpu_lower(device *d, graph *g, const options *o,

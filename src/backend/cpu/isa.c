@@ -89,22 +89,50 @@ static uint64_t cache_bytes(int name, uint64_t otherwise)
     return v > 0 ? (uint64_t)v : otherwise;
 }
 
+static bool level_of(cpu_level *out, str word)
+{
+    *out = CPU_ANY;
+    while (*out < CPU_LEVELS && !str_is(word, names[*out]))
+        ++*out;
+    return *out < CPU_LEVELS;
+}
+
 static hull_status forced_level(cpu_level *level)
 {
     const char *word = getenv("HULL_CPU_ISA");
-    cpu_level want = CPU_ANY;
+    cpu_level want;
 
     if (word == NULL || word[0] == '\0')
         return HULL_OK;
-    while (want < CPU_LEVELS && !str_is(str_of(word), names[want]))
-        want++;
-    if (want == CPU_LEVELS)
+    if (!level_of(&want, str_of(word)))
         return fail(HULL_EINVAL, "HULL_CPU_ISA is '%s', want none, avx2 or "
                     "avx512", word);
     if (want > *level)
         return fail(HULL_EDEVICE, "HULL_CPU_ISA is '%s', this CPU has '%s'",
                     word, names[*level]);
     *level = want;
+    return HULL_OK;
+}
+
+hull_status cpu_features_set(cpu_features *f, str target)
+{
+    str rest;
+    bool good = level_of(&f->level, str_split(target, '+', &rest));
+
+    f->vnni = f->bf16 = false;
+    while (good && rest.n > 0) {
+        str word = str_split(rest, '+', &rest);
+        bool *part = str_is(word, "vnni") ? &f->vnni
+                     : str_is(word, "bf16") ? &f->bf16 : NULL;
+
+        good = f->level == CPU_AVX512 && part != NULL && !*part;
+        if (good)
+            *part = true;
+    }
+    if (!good || str_ends(target, "+"))
+        return fail(HULL_EINVAL, "target is '%.*s', want none, avx2, avx512, "
+                    "avx512+vnni, avx512+bf16 or avx512+vnni+bf16",
+                    STR_ARG(target));
     return HULL_OK;
 }
 

@@ -61,7 +61,8 @@ static void find_ways(node_report *r, const cpu_site *s, int64_t answer)
 hull_status cpu_report(device *d, const graph *g, const options *o,
                        const notebook *notes, report_fn *fn, void *user)
 {
-    const cpu_features *has = &((const cpu_device *)(const void *)d)->has;
+    const cpu_device *c = (const cpu_device *)(const void *)d;
+    const cpu_features *has = &c->has;
     cpu_level level = has->level;
     hull_status st = HULL_OK;
     dim_env typical;
@@ -75,7 +76,7 @@ hull_status cpu_report(device *d, const graph *g, const options *o,
         node_report r = {.n = n};
 
         buf_clear(&why);
-        if (d->be->kernel(d, g, n) == NULL) {
+        if (cpu_kernel_for(c, g, n, false) == NULL) {
             say_why_not(&why, n, has);
             TRY_OUT(buf_status(&why));
             r.why_not = why.p;
