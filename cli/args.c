@@ -106,6 +106,15 @@ static hull_status add_size(cli *c, const char *arg)
     return HULL_OK;
 }
 
+static hull_status add_model(cli *c, const char *arg)
+{
+    if (c->n_models == SIZES_MAX)
+        return fail(HULL_EINVAL, "--model %s is one too many, want %d", arg,
+                    SIZES_MAX);
+    c->models[c->n_models++] = arg;
+    return HULL_OK;
+}
+
 static hull_status add_argument(cli *c, const char *arg)
 {
     if (c->n_args == c->command->max_args)
@@ -129,6 +138,13 @@ static hull_status store(cli *c, int key, const char *arg)
     case KEY_EXPECT_PREFIX: return set_text(&c->expect_prefix, arg);
     case KEY_SUFFIX: return set_text(&c->suffix, arg);
     case KEY_PASS: return set_text(&c->pass, arg);
+    case KEY_KIND: return set_text(&c->kind, arg);
+    case KEY_LIMIT: return set_text(&c->limit, arg);
+    case KEY_OLDER_THAN: return set_text(&c->older_than, arg);
+    case KEY_OTHER_VERSIONS: return set_flag(&c->other_versions);
+    case KEY_MODEL: return add_model(c, arg);
+    case KEY_ALL: return set_flag(&c->all);
+    case KEY_PREBUILD: return set_text(&c->prebuild, arg);
     case KEY_STAGE: return set_text(&c->stage, arg);
     case KEY_NO_CACHE: return set_flag(&c->no_cache);
     case KEY_PREPARED: return set_flag(&c->prepared);

@@ -55,6 +55,13 @@ enum option_key {
     KEY_PREPARED,
     KEY_LINK,
     KEY_PRINT_KEY,
+    KEY_PREBUILD,
+    KEY_KIND,
+    KEY_LIMIT,
+    KEY_OLDER_THAN,
+    KEY_OTHER_VERSIONS,
+    KEY_MODEL,
+    KEY_ALL,
     KEY_EXPECT,
     KEY_EXPECT_PREFIX,
     KEY_ATOL,
@@ -83,7 +90,7 @@ enum option_key {
 /* Letters by which a name may differ from the one that was meant. */
 #define TYPO_MAX 2
 
-#define ARGS_MAX 2
+#define ARGS_MAX 256
 #define SIZES_MAX 32
 
 typedef struct cli {
@@ -95,11 +102,16 @@ typedef struct cli {
     const char *args[ARGS_MAX];
     uint32_t n_args;
     const char *output, *input, *weights, *cache_dir, *expect, *expect_prefix;
-    const char *suffix, *pass, *stage;
+    const char *suffix, *pass, *stage, *prebuild;
     bool no_cache, strip, prepared, link, print_key, text, graphviz;
     bool canonical, split;
     double atol, rtol;
     uint64_t repeat;
+    /* cache */
+    const char *kind, *models[SIZES_MAX];
+    uint32_t n_models;
+    bool all, other_versions;
+    const char *limit, *older_than;
     /* bench */
     const char *sizes[SIZES_MAX], *sessions, *refit, *trace;
     uint32_t n_sizes;
@@ -174,6 +186,11 @@ hull_status open_module(cli *c, hull_module **out, const char *path)
 /* Facts of a module as JSON. */
 hull_status module_facts(json_t **out, const hull_module *m) MUST_CHECK;
 unsigned save_flags(const cli *c);
+
+/* ---- cmd_prebuild.c ------------------------------------------------------ */
+
+/* compile --prebuild: fills the cache. */
+hull_status prebuild(cli *c) MUST_CHECK;
 
 /* ---- tolerance.c --------------------------------------------------------- */
 

@@ -19,6 +19,9 @@ static const struct argp_option compile_options[] = {
       "how its tensors map", 0 },
     { "print-key", KEY_PRINT_KEY, NULL, 0,
       "Print the cache key of each block, build and write nothing", 0 },
+    { "prebuild", KEY_PREBUILD, "LIST", 0,
+      "Build the models that the lines of LIST name into the cache, read no "
+      "weights and write no module", 0 },
     { 0 },
 };
 
@@ -129,6 +132,11 @@ static hull_status run_compile(cli *c)
     hull_status st = HULL_OK;
     char *made = NULL;
 
+    if (c->prebuild)
+        return prebuild(c);
+    c->usage = c->n_args == 0;
+    if (c->usage)
+        return fail(HULL_EINVAL, "compile: want MODEL");
     if (c->print_key)
         return print_keys(c);
     if (!c->output) {
@@ -155,7 +163,7 @@ out:
 }
 
 const command command_compile = {
-    .name = "compile", .arguments = "MODEL",
+    .name = "compile", .arguments = "MODEL\n--prebuild LIST",
     .summary = "compile a model into a module file",
     .doc = "Compiles an ONNX or PT2 model into a module file (default: the "
            "model's name with .hull, in the working folder) that holds "
@@ -163,10 +171,16 @@ const command command_compile = {
            "weights as the checkpoint gave them, so that it is portable and "
            "can be refitted.\v"
            "Engines hold no weights and are taken from the cache where their "
-           "key is known. " EXIT_DOC,
+           "key is known.\n\n"
+           "A LIST has a line MODEL [KEY=VALUE ...] per model, '#' begins a "
+           "comment, and a MODEL is relative to the list's folder. Options "
+           "are those of --set, which they override; target=LEVEL builds for "
+           "another CPU. The list is checked before anything is built, a "
+           "model that fails stops no other one, and the exit status is that "
+           "of the first failure. " EXIT_DOC,
     .options = compile_options,
     .shared = SHARED_SET | SHARED_CACHE | SHARED_SAVE | SHARED_NAMES,
-    .min_args = 1, .max_args = 1, .run = run_compile,
+    .min_args = 0, .max_args = 1, .run = run_compile,
 };
 
 /* ---- refit --------------------------------------------------------------- */

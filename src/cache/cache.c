@@ -486,7 +486,11 @@ hull_status hull_cache_stat(hull_cache *c, const char *counter, uint64_t *out)
     cache_stat i;
 
     TRY(find_counter(&i, c, counter, out));
-    TRY(cache_stats(c, v));
+    /* Only these two look at the entries. */
+    if (i == STAT_entries || i == STAT_bytes)
+        TRY(cache_stats(c, v));
+    else
+        TRY(counters_read(c, v));
     *out = v[i];
     return HULL_OK;
 }
@@ -513,7 +517,7 @@ hull_status hull_cache_verify(hull_cache *c, uint64_t *out_good,
     if (c == NULL || out_good == NULL || out_bad == NULL)
         return fail(HULL_EINVAL, "cache, out_good and out_bad must not be "
                     "NULL");
-    return cache_verify(c, out_good, out_bad);
+    return cache_verify(c, NULL, NULL, out_good, out_bad);
 }
 
 hull_status hull_cache_clear(hull_cache *c)

@@ -147,8 +147,12 @@ typedef struct cache_item {
 } cache_item;
 typedef hull_status cache_item_fn(void *user, const cache_item *item);
 hull_status cache_list(cache *c, cache_item_fn *fn, void *user) MUST_CHECK;
-hull_status cache_verify(cache *c, uint64_t *out_good, uint64_t *out_bad)
-    MUST_CHECK;
+/* fn, which may be NULL, is told of every bad entry and why; it is set aside
+ * then. */
+typedef void cache_reason_fn(void *user, const cache_item *item,
+                          const char *reason);
+hull_status cache_verify(cache *c, cache_reason_fn *fn, void *user,
+                         uint64_t *out_good, uint64_t *out_bad) MUST_CHECK;
 hull_status cache_clear(cache *c) MUST_CHECK;
 /* Counts the folder anew, removes what dead processes left and what is beyond
  * cache_limit. */

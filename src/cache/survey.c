@@ -5,8 +5,10 @@
  * clear.
  */
 #include "cache/disk.h"
+#include "cache/nearest.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* ---- over all entries ---------------------------------------------------- */
 
@@ -87,10 +89,7 @@ hull_status cache_stats(cache *c, uint64_t out[STAT_COUNT])
     return cache_list(c, add_item, out);
 }
 
-typedef struct verifier {
-    cache *c;
-    uint64_t good, bad;
-} verifier;
+/* Reads the entry whole: *e is it, or what could be opened of it. */
 
 static hull_status verify_entry(cache_entry *e, const cache *c,
                                 const cache_item *item)
@@ -107,6 +106,13 @@ static hull_status verify_entry(cache_entry *e, const cache *c,
     return HULL_OK;
 }
 
+typedef struct verifier {
+    cache *c;
+    cache_reason_fn *fn;
+    void *user;
+    uint64_t good, bad;
+} verifier;
+
 static hull_status verify_one(void *user, const cache_item *item)
 {
     cache_entry e = CACHE_ENTRY_NONE;
@@ -117,21 +123,72 @@ static hull_status verify_one(void *user, const cache_item *item)
         v->good++;
     else if (st != HULL_ENOTFOUND) { /* evicted meanwhile */
         v->bad++;
+        if (v->fn != NULL)
+            v->fn(v->user, item, error_text());
         disk_note_failure(v->c, &e.f, st);
     }
     cache_entry_close(&e);
     return HULL_OK;
 }
 
-hull_status cache_verify(cache *c, uint64_t *out_good, uint64_t *out_bad)
+hull_status cache_verify(cache *c, cache_reason_fn *fn, void *user,
+                         uint64_t *out_good, uint64_t *out_bad)
 {
-    verifier v = {.c = c};
+    verifier v = {.c = c, .fn = fn, .user = user};
     hull_status st = cache_list(c, verify_one, &v);
 
     memory_clear(c->memory); /* what the folder does not vouch for goes, too */
     counters_flush(c);
     *out_good = v.good;
     *out_bad = v.bad;
+    return st;
+}
+
+/* ---- one key ------------------------------------------------------------- */
+
+/* Appends why the entry was set aside; nothing when it was not. */
+static void put_aside(buf *b, const cache *c, cache_kind kind,
+                      const digest *key)
+{
+    char *path = disk_flat_path(c, DISK_BAD_FOLDER, key, kind, "");
+    char *why = disk_flat_path(c, DISK_BAD_FOLDER, key, kind, DISK_WHY);
+    char *text = NULL;
+    size_t n = 0;
+
+    if (path != NULL && why != NULL && access(path, F_OK) == 0) {
+        buf_puts(b, "an entry of this key was damaged and set aside");
+        if (file_read_all(&text, &n, why, 4096) == HULL_OK && n > 0)
+            buf_printf(b, ": %.*s", (int)strcspn(text, "\n"), text);
+    }
+    mem_free(text);
+    mem_free(path);
+    mem_free(why);
+}
+
+hull_status cache_state(bool *out_hit, char **out_text, cache *c,
+                        cache_kind kind, const cache_key *k)
+{
+    cache_entry e = CACHE_ENTRY_NONE;
+    hull_status st;
+    buf b;
+
+    *out_text = NULL;
+    error_clear();
+    *out_hit = cache_peek(&e, c, kind, k);
+    cache_entry_close(&e);
+    if (*out_hit)
+        return HULL_OK;
+    buf_init(&b, 2 * ERROR_TEXT_MAX);
+    if (cache_has(c, kind, k))
+        buf_printf(&b, "the entry of this key cannot be used: %s",
+                   error_text()[0] != '\0' ? error_text()
+                                           : "its preimage is another one");
+    else
+        put_aside(&b, c, kind, &k->d);
+    st = buf_status(&b);
+    if (b.n > 0)
+        *out_text = buf_take(&b);
+    buf_fini(&b);
     return st;
 }
 

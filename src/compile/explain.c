@@ -167,13 +167,7 @@ static hull_status explain_key(const explainer *x, json_t *row, graph *g)
     buf text, target = {0};
 
     buf_init(&text, SIZE_MAX / 2);
-    if (d == NULL)
-        TRY_OUT(fail(HULL_EINTERNAL, "block '%.*s' has no device",
-                     STR_ARG(g->name)));
-    TRY_OUT(graph_canonical_text(&text, g));
-    TRY_OUT(device_target(&target, x->ds, d));
-    TRY_OUT(cache_key_make(&key, g->backend, buf_view(&target),
-                           x->ds->options, buf_view(&text)));
+    TRY_OUT(block_key(&key, &target, &text, g, x->ds));
     digest_hex(&key.d, hex);
     TRY_OUT(json_put(row, "target", explain_buf(&target)));
     TRY_OUT(json_put(row, "key", json_string(hex)));
@@ -296,15 +290,11 @@ static hull_status explain_fallbacks(explainer *x)
 static hull_status explain(explainer *x)
 {
     const graph *g = x->fm->g;
-    graph *work;
+    const graph *work;
 
-    TRY(ir_new(&x->work));
     TRY(ir_new(&x->p.m));
-    work = graph_copy(x->work, g, str_of("main"));
-    TRY(ir_status(x->work));
-    TRY(passes_run(STAGE_GRAPH, work));
-    graph_canonical_order(work);
-    TRY(partition(&x->p, &x->blocks, work, x->ds));
+    TRY(plan_cut(&x->p, &x->work, &x->blocks, x->fm, x->ds));
+    work = ir_find(x->work, str_of("main"));
     TRY(json_put(x->top, "format", json_string(x->fm->format)));
     TRY(json_put(x->top, "producer", json_text(x->fm->producer)));
     TRY(json_put(x->top, "nodes_imported", json_integer(graph_n_nodes(g))));

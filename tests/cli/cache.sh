@@ -7,7 +7,8 @@ try() {
 }
 # Counters without their sizes.
 stats() {
-    "$HULL" cache stats --cache cache | sed -E '/^bytes/s/ [0-9]+ / N /'
+    "$HULL" cache stats --cache cache |
+        sed -E '/^bytes/s/ [0-9]+ / N /;s/[0-9.]+ KiB/SIZE/'
 }
 model=$ROOT/demo/digits.onnx
 
@@ -15,15 +16,16 @@ model=$ROOT/demo/digits.onnx
 "$HULL" compile "$model" --cache cache -o one.hull | grep -o 'cache hit'
 stats
 "$HULL" cache ls --cache cache |
-    sed -E 's/[0-9a-f]{64} +[0-9]+ [0-9TZ:-]+/KEY N TIME/'
+    sed -E 's/[0-9a-f]{64} +[0-9.]+ [KiB]+ [0-9TZ:-]+/KEY N TIME/'
 [ "$("$HULL" cache ls --cache cache | cut -d ' ' -f 1)" = \
     "$("$HULL" compile "$model" --print-key)" ]
 try cache verify --cache cache
 entry=$(ls cache/v2/*/*.engine)
 printf X | dd of="$entry" bs=1 seek=100 conv=notrunc status=none
-try cache verify --cache cache | sed -E "s|[^' ]*[.]engine|ENTRY|"
+try cache verify --cache cache | sed -E "s|[^' ]*[.]engine|ENTRY|;s/^[0-9a-f]{64}/KEY/"
 stats | grep -E '^(corrupt|entries)'
 "$HULL" compile "$model" --cache cache -o one.hull | grep -o 'cache miss'
+try cache clear --cache cache | sed -E 's/[0-9.]+ KiB/SIZE/'
 try cache clear --cache cache
 stats | grep '^entries'
 

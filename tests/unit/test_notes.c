@@ -107,7 +107,7 @@ static void damage_is_set_aside(void **state)
         expect(c, "key", "direct 10\n");
     }
     assert_int_equal(truncate(path, 100), 0);
-    assert_int_equal(cache_verify(c, &good, &bad), HULL_OK);
+    assert_int_equal(cache_verify(c, NULL, NULL, &good, &bad), HULL_OK);
     assert_int_equal(good, 0);
     assert_int_equal(bad, 1);
     put_notes(c, "key", "direct 11\n");
@@ -131,7 +131,7 @@ static void of_another_key(void **state)
     assert_int_equal(rename(a, b), 0);
     expect(c, "b", "");
     expect(c, "a", "");
-    assert_int_equal(cache_verify(c, &good, &bad), HULL_OK);
+    assert_int_equal(cache_verify(c, NULL, NULL, &good, &bad), HULL_OK);
     assert_int_equal(bad, 1);
     mem_free(a);
     mem_free(b);

@@ -70,14 +70,28 @@ struct program_plan {
 
 /* ---- device -------------------------------------------------------------- */
 
+/* It may pretend to be of any model (option target); the code is the same. */
+typedef struct sim_device {
+    device d;
+    char model[64];
+} sim_device;
+
 static hull_status sim_open(device **out, const options *o, pool *p)
 {
-    (void)o;
-    *out = mem_calloc(1, sizeof **out);
-    if (*out == NULL)
-        return fail_oom(sizeof **out);
-    (*out)->be = &backend_sim;
-    (*out)->pool = p;
+    str model = o != NULL ? option_str(o, OPT_target) : (str){0};
+    sim_device *s;
+
+    *out = NULL;
+    if (model.n >= sizeof s->model)
+        return fail(HULL_EINVAL, "target has %zu bytes, sim's are shorter than "
+                    "%zu", model.n, sizeof s->model);
+    s = mem_calloc(1, sizeof *s);
+    if (s == NULL)
+        return fail_oom(sizeof *s);
+    s->d = (device){.be = &backend_sim, .pool = p};
+    if (model.n > 0)
+        memcpy(s->model, model.p, model.n);
+    *out = &s->d;
     return HULL_OK;
 }
 
@@ -88,8 +102,10 @@ static void sim_close(device *d)
 
 static void sim_target(buf *out, const device *d)
 {
-    (void)d;
-    buf_puts(out, "sim panels kernels " HULL_SIM_SOURCES);
+    const sim_device *s = (const sim_device *)(const void *)d;
+
+    buf_printf(out, "sim panels%s%s kernels " HULL_SIM_SOURCES,
+               s->model[0] != '\0' ? " " : "", s->model);
 }
 
 static bool has_wide_floats(const type *t)
@@ -614,6 +630,7 @@ const backend backend_sim = {
     .name = "sim",
     .open = sim_open,
     .close = sim_close,
+    .has_targets = true,
     .target = sim_target,
     .why_not = sim_why_not,
     .lower = sim_lower,
