@@ -142,7 +142,11 @@ static const verb verbs[] = {
     { "show", "KEY|FILE", 1, 1, TAKES_TEXT, cache_show_entry },
     { "why-miss", "MODEL", 1, 1, TAKES_WEIGHTS, cache_why_miss },
     { "verify", "", 0, 0, 0, verify },
+    { "gc", "", 0, 0, TAKES_LIMITS, cache_run_gc },
     { "clear", "", 0, 0, 0, clear },
+    { "export", "FILE [KEY...]", 1, ARGS_MAX - 1, TAKES_MODELS,
+      cache_export_file },
+    { "import", "FILE", 1, 1, 0, cache_import_file },
 };
 
 static const verb *find_verb(const char *name)
@@ -202,6 +206,9 @@ static hull_status run_cache(cli *c)
     if (!v)
         return no_verb(c->n_args > 0 ? c->args[0] : "");
     TRY(check_options(c, v));
+    if (c->limit)
+        TRY(note(hull_options_set(c->options, "cache_limit", c->limit),
+                 "cache %s", v->name));
     c->usage = false;
     TRY(cache_open(&k, c->cache_dir, c->options));
     st = answer(c->result, "folder", json_str(str_of(cache_path(k))));
@@ -255,7 +262,7 @@ const command command_cache = {
            "refused some of it.\v"
            "Keys may be shortened to any beginning that only one entry has. "
            "docs/cache.md describes the folder, the counters and the file "
-           "that export writes. " EXIT_DOC,
+           "that export writes.\n\n" EXIT_DOC,
     .options = cache_verb_options, .shared = SHARED_CACHE | SHARED_SET,
     .min_args = 0, .max_args = ARGS_MAX, .run = run_cache,
 };

@@ -20,7 +20,7 @@ hull_status cache_show_items(cli *c, cache *k) MUST_CHECK;
 hull_status cache_find_key(cache_item *out, char **out_path, cache *k,
                            const char *prefix) MUST_CHECK;
 hull_status cache_show_entry(cli *c, cache *k) MUST_CHECK;
-hull_status cache_collect(cli *c, cache *k) MUST_CHECK;
+hull_status cache_run_gc(cli *c, cache *k) MUST_CHECK;
 hull_status cache_why_miss(cli *c, cache *k) MUST_CHECK;
 hull_status cache_export_file(cli *c, cache *k) MUST_CHECK;
 hull_status cache_import_file(cli *c, cache *k) MUST_CHECK;

@@ -245,6 +245,17 @@ enum {
 HULL_API hull_status hull_cache_add_store(hull_cache *c,
                                           const hull_cache_store *store,
                                           unsigned flags) HULL_MUST_CHECK;
+/* Writes all entries of the folder into one file, atomically; bad ones are left
+ * out. *out_n, which may be NULL, counts them. */
+HULL_API hull_status hull_cache_export(hull_cache *c, const char *path,
+                                       uint64_t *out_n) HULL_MUST_CHECK;
+/* Adds what the folder lacks of a file that hull_cache_export wrote. Every
+ * entry is checked, and refused by itself; HULL_EFORMAT or HULL_EVERSION: the
+ * file is none, was cut or changed, and nothing was added. The counts may be
+ * NULL. */
+HULL_API hull_status hull_cache_import(hull_cache *c, const char *path,
+                                       uint64_t *out_added,
+                                       uint64_t *out_refused) HULL_MUST_CHECK;
 HULL_API void hull_cache_unref(hull_cache *c);
 
 /* ---- Compile ------------------------------------------------------------- */

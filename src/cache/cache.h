@@ -127,6 +127,8 @@ void cache_build_begin(cache_build *out, cache *c, const cache_key *k,
 void cache_build_end(cache_build *b);
 /* Counts an engine that had to be built. */
 void cache_count_build(cache *c);
+/* Counts a node that tuning timed, or whose times were there. */
+void cache_count_timed(cache *c, bool there);
 
 /* ---- survey.c: over all entries ------------------------------------------ */
 
@@ -157,6 +159,19 @@ hull_status cache_clear(cache *c) MUST_CHECK;
 /* Counts the folder anew, removes what dead processes left and what is beyond
  * cache_limit. */
 hull_status cache_trim(cache *c) MUST_CHECK;
+
+/* What a collection removed, and what is left. */
+typedef struct cache_gc {
+    uint64_t bad, old, evicted; /* entries: damaged, unused, beyond the limit */
+    uint64_t others;            /* files of other formats */
+    uint64_t bytes;             /* of all of these */
+    uint64_t left, bytes_left;  /* entries */
+} cache_gc;
+/* Removes what was set aside, entries that nobody used since before_ns (0:
+ * none), then what is beyond the limit; with other_formats, folders of other
+ * formats of which no file is younger. */
+hull_status cache_collect(cache_gc *out, cache *c, int64_t before_ns,
+                          bool other_formats) MUST_CHECK;
 
 /* An entry that was set aside. */
 typedef struct cache_bad_item {

@@ -175,6 +175,13 @@ void disk_unlock(int fd); /* accepts -1 */
 lock_outcome entry_lock(cache_build *out, cache *c, cache_kind kind,
                         const digest *key, uint32_t wait_ms);
 
+/* ---- survey.c ------------------------------------------------------------ */
+
+/* Reads an entry of the folder whole and checks all of it; *e is it, or what
+ * could be opened of it. Nothing is counted, touched or set aside. */
+hull_status entry_verify(cache_entry *e, const cache *c,
+                         const cache_item *item) MUST_CHECK;
+
 /* ---- counters.c ---------------------------------------------------------- */
 
 /* Counts in memory; counters_flush adds that to a file of stats/. When the

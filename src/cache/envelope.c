@@ -6,6 +6,7 @@
  * frame is unpacked into memory of the size that was stated and allowed.
  */
 #include "cache/envelope.h"
+#include "cache/disk.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -196,4 +197,25 @@ hull_status envelope_unpack(blob **out, const envelope *e, uint64_t max)
     *out = NULL;
     return fail(HULL_EFORMAT, "entry does not unpack: %s",
                 ZSTD_isError(made) ? ZSTD_getErrorName(made) : "short");
+}
+
+/* ---- what is in it ------------------------------------------------------- */
+
+hull_status entry_arrived(cache_entry *out, bytes *out_key, const cache *c,
+                          const envelope *e, uint64_t max)
+{
+    digest d;
+
+    *out = CACHE_ENTRY_NONE;
+    TRY(envelope_check(e, c->seal));
+    TRY(envelope_unpack(&out->memory, e, max));
+    TRY(entry_open(out, c, e->kind, &e->key,
+                   (bytes){out->memory->p, out->memory->n}, out_key));
+    d = digest_of(out_key->p, out_key->n);
+    if (!digest_eq(&d, &e->key))
+        return fail(HULL_EFORMAT, "entry is of another key than it says");
+    if (container_has_code(out->c) && (c->seal == NULL || !e->is_signed))
+        return fail(HULL_EUNSUPPORTED, "entry holds code and has no MAC that "
+                    "this cache can check");
+    return HULL_OK;
 }

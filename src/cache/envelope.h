@@ -51,4 +51,11 @@ hull_status envelope_check(const envelope *e, const seal *s) MUST_CHECK;
 hull_status envelope_unpack(blob **out, const envelope *e, uint64_t max)
     MUST_CHECK;
 
+/* Checks an entry that came from elsewhere: its MAC if there is a secret, that
+ * it unpacks into no more than max bytes, its container, that its key is the
+ * digest of its preimage; one with code must be signed (HULL_EUNSUPPORTED).
+ * cache_entry_close(out), also after a failure. */
+hull_status entry_arrived(cache_entry *out, bytes *out_key, const cache *c,
+                          const envelope *e, uint64_t max) MUST_CHECK;
+
 #endif

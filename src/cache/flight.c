@@ -73,6 +73,12 @@ void cache_build_end(cache_build *b)
     *b = CACHE_BUILD_NONE;
 }
 
+void cache_count_timed(cache *c, bool there)
+{
+    counters_add(c, there ? STAT_timed_hits : STAT_timed, 1);
+    counters_flush(c);
+}
+
 void cache_count_build(cache *c)
 {
     counters_add(c, STAT_builds, 1);

@@ -262,15 +262,9 @@ static hull_status take_entry(cache_entry *out, const cache *c,
     if (e.n != data.n)
         return fail(HULL_EFORMAT, "%zu bytes behind the entry",
                     data.n - e.n);
-    TRY(envelope_check(&e, c->seal));
-    TRY(envelope_unpack(&out->memory, &e, max));
-    TRY(entry_open(out, c, kind, &k->d, (bytes){out->memory->p,
-                                                out->memory->n}, &key));
+    TRY(entry_arrived(out, &key, c, &e, max));
     if (key.n != k->preimage.n || memcmp(key.p, k->preimage.p, key.n) != 0)
         return fail(HULL_EFORMAT, "entry has another preimage");
-    if (container_has_code(out->c) && (c->seal == NULL || !e.is_signed))
-        return fail(HULL_EUNSUPPORTED, "entry holds code and has no MAC that "
-                    "this cache can check");
     return HULL_OK;
 }
 

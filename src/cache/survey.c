@@ -89,10 +89,8 @@ hull_status cache_stats(cache *c, uint64_t out[STAT_COUNT])
     return cache_list(c, add_item, out);
 }
 
-/* Reads the entry whole: *e is it, or what could be opened of it. */
-
-static hull_status verify_entry(cache_entry *e, const cache *c,
-                                const cache_item *item)
+hull_status entry_verify(cache_entry *e, const cache *c,
+                         const cache_item *item)
 {
     bytes key;
     digest d;
@@ -117,7 +115,7 @@ static hull_status verify_one(void *user, const cache_item *item)
 {
     cache_entry e = CACHE_ENTRY_NONE;
     verifier *v = user;
-    hull_status st = verify_entry(&e, v->c, item);
+    hull_status st = entry_verify(&e, v->c, item);
 
     if (st == HULL_OK)
         v->good++;

@@ -26,6 +26,8 @@ static void get(void *user, str key, buf *out)
         buf_str(out, buf_view(&p->lines));
     else if (b->c != NULL)
         cache_notes_get(b->c, key, out);
+    if (p == NULL && b->c != NULL && out->n > 0 && !b->notes.read_only)
+        cache_count_timed(b->c, true);
 }
 
 static void put(void *user, str key, str lines)
@@ -33,8 +35,10 @@ static void put(void *user, str key, str lines)
     tunebook *b = user;
     struct tunebook_page *p = find_page(b, key);
 
-    if (b->c != NULL)
+    if (b->c != NULL) {
         cache_notes_put(b->c, key, lines);
+        cache_count_timed(b->c, false);
+    }
     if (p == NULL &&
         mem_grow(&b->pages, &b->cap, b->n + 1, sizeof *b->pages) == HULL_OK) {
         p = &b->pages[b->n++];

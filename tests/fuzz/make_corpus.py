@@ -40,6 +40,7 @@ SEEDS = {
                 "demo/digits.pt2", "tests/data/torch/*"],
     "ir": ["tests/ops/*.ir", "tests/passes/*.ir", "tests/verify/*.ir"],
     "model": ["demo/digits.onnx", "demo/digits.pt2"],
+    "bundle": ["%/all.pack"],
     "engine": ["%/*.engine"],
     "module": ["%/stripped.hull", "%/sources.hull", "%/prepared.hull"],
     "run": ["demo/digits.onnx", "demo/digits.pt2"],
@@ -155,6 +156,13 @@ def make_modules(hull, folder):
                    for n in names)
     for i, path in enumerate(p for p in found if is_container(p)):
         unpack(path, os.path.join(folder, f"{i}.engine"))
+    subprocess.run([hull, "bench", os.path.join(demo, "digits.onnx"),
+                    "--cache", cache, "--save-profile", "--profile",
+                    "--rounds", "1", "--seconds", "0.01"], check=True,
+                   stdout=subprocess.DEVNULL)
+    subprocess.run([hull, "cache", "export", os.path.join(folder, "all.pack"),
+                    "--all", "--cache", cache], check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 def write(folder, name, data):

@@ -276,7 +276,7 @@ static void test_foreign_target(void **state)
     for (int i = 0; i < 2; i++) {
         log_lines = 0;
         OK(module_load(&l, at("s.hull"), NULL, c, NULL));
-        assert_int_equal(log_lines, module_plan(l)->n_blocks);
+        assert_int_equal(log_lines, 1); /* ref is everywhere the same */
         assert_true(module_plan(l)->blocks[0].rebuilt);
         assert_null(l->current->groups[0]->borrowed);
         facts = facts_of(l);

@@ -7,6 +7,9 @@
  */
 #include "cache_unit.h"
 
+#include "cache/bundle.h"
+#include "onnx_maker.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 
@@ -279,6 +282,112 @@ static void tuned_engines_have_keys_of_their_own(void **state)
     cache_unref(c);
 }
 
+/* ---- times --------------------------------------------------------------- */
+
+/* x[4,64] times a weight [64,48], then what makes it another architecture. */
+static void write_model(char path[64], const char *op, bool twice)
+{
+    static const int64_t in[2] = {4, 64}, out[2] = {4, 48}, w[2] = {64, 48};
+    static float values[64 * 48];
+    maker m = maker_new(17);
+
+    for (int i = 0; i < 64 * 48; i++)
+        values[i] = (float)(i % 7) - 3;
+    put_value(&m.graph, 11, "x", 1, in, 2);
+    put_value(&m.graph, 12, "y", 1, out, 2);
+    put_stored(&m.graph, "w", 1, w, 2, values, sizeof values);
+    put_node(&m.graph, "MatMul", "x w", "a", NULL);
+    put_node(&m.graph, op, "a", twice ? "b" : "y", NULL);
+    if (twice)
+        put_node(&m.graph, op, "b", "y", NULL);
+    maker_write(&m, path);
+}
+
+static void compile_tuned(cache *c, const char *op, bool twice)
+{
+    hull_options *o;
+    hull_module *m;
+    char path[64];
+
+    write_model(path, op, twice);
+    assert_int_equal(hull_options_new(&o), HULL_OK);
+    assert_int_equal(hull_options_set(o, "tune", "on"), HULL_OK);
+    assert_int_equal(hull_compile(&m, path, NULL, c, o), HULL_OK);
+    hull_module_unref(m);
+    hull_options_free(o);
+    unlink(path);
+}
+
+/* Another architecture with an equal node times nothing; in another folder it
+ * does, unless the times were carried there. */
+static void equal_nodes_are_timed_once(void **state)
+{
+    cache *c = opened("0"), *other;
+    char pack[128], place[128];
+    uint64_t timed, exported, refused;
+
+    (void)state;
+    compile_tuned(c, "Tanh", false);
+    timed = stat_of(c, "timed");
+    assert_int_equal(stat_of(c, "timed_hits"), 0);
+    compile_tuned(c, "Sin", true);
+    assert_int_equal(stat_of(c, "builds"), 2);
+    assert_int_equal(stat_of(c, "timed"), timed);
+    assert_int_equal(stat_of(c, "timed_hits"), timed);
+    snprintf(pack, sizeof pack, "%s/all.pack", folder);
+    snprintf(place, sizeof place, "%s/other", folder);
+    assert_int_equal(hull_cache_export(c, pack, &exported), HULL_OK);
+    assert_int_equal(exported, 2 + timed);
+    assert_int_equal(hull_cache_export(c, NULL, NULL), HULL_EINVAL);
+    assert_int_equal(hull_cache_export(NULL, pack, NULL), HULL_EINVAL);
+    cache_unref(c);
+
+    assert_int_equal(cache_open(&other, place, NULL), HULL_OK);
+    assert_int_equal(hull_cache_import(other, pack, &exported, &refused),
+                     HULL_OK);
+    assert_int_equal(exported, 2 + timed);
+    assert_int_equal(refused, 0);
+    assert_int_equal(hull_cache_import(other, NULL, NULL, NULL), HULL_EINVAL);
+    assert_int_equal(hull_cache_import(NULL, pack, NULL, NULL), HULL_EINVAL);
+    assert_int_equal(hull_cache_import(other, MODEL, NULL, NULL),
+                     HULL_EFORMAT);
+    compile_tuned(other, "Cos", false);
+    assert_int_equal(stat_of(other, "builds"), 1);
+    assert_int_equal(stat_of(other, "timed"), 0);
+    assert_int_equal(stat_of(other, "timed_hits"), timed);
+    cache_unref(other);
+    if (timed == 0)
+        skip(); /* no two ways at this level */
+}
+
+/* Lines that an import brings are added to those that are there, which win. */
+static void imports_add_lines(void **state)
+{
+    cache *c = opened("0"), *other;
+    char pack[128], place[128];
+    cache_imported n;
+    uint64_t exported;
+
+    (void)state;
+    snprintf(pack, sizeof pack, "%s/all.pack", folder);
+    snprintf(place, sizeof place, "%s/other", folder);
+    put(c, "key", "a 1\nb 2\n");
+    assert_int_equal(cache_export(c, pack, NULL, NULL, NULL, &exported),
+                     HULL_OK);
+    cache_unref(c);
+    assert_int_equal(cache_open(&other, place, NULL), HULL_OK);
+    put(other, "key", "b 9\nc 3\n");
+    assert_int_equal(cache_import(&n, other, pack, NULL, NULL), HULL_OK);
+    assert_int_equal(n.added, 1);
+    expect(other, "key", "a 1\nb 9\nc 3\n");
+    assert_int_equal(cache_import(&n, other, pack, NULL, NULL), HULL_OK);
+    assert_int_equal(n.added, 0);
+    assert_int_equal(n.present, 1);
+    cache_unref(other);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +400,8 @@ int main(void)
         TEST(refusals_are_counted),
         TEST(writers_lose_no_line),
         TEST(tuned_engines_have_keys_of_their_own),
+        TEST(equal_nodes_are_timed_once),
+        TEST(imports_add_lines),
     };
 
     ignore(log_configure("all:error")); /* a word that it knows */
