@@ -377,6 +377,49 @@ def machine_paths(rep, files):
                 rep.problem(f"{path}:{n}", f"path of a machine: {m.group(0)}")
 
 
+def test_exists(name, part):
+    """Is there a test file of that name, and a test `part` in it?"""
+    for path in (f"tests/unit/{name}.c", f"tests/fuzz/{name}.c",
+                 f"tests/{name}.sh", f"tests/{name}.c", f"tests/{name}.py",
+                 f"tests/{name}"):
+        if os.path.isfile(os.path.join(ROOT, path)):
+            break
+    else:
+        return False
+    # Defined, and listed among the tests of its main.
+    return not part or len(re.findall(rf"\b{re.escape(part)}\b",
+                                      read(path))) >= 2
+
+
+def proofs(rep, _files):
+    """In the table of docs/cache.md every cell of Hull's that claims something
+    names tests, and these exist: `FILE: TEST, TEST` or `FILE`."""
+    page = "docs/cache.md"
+    lines = read(page).splitlines()
+    if "## Beside other caches" not in lines:
+        rep.problem(page, "there is no section 'Beside other caches'")
+        return
+    rows = 0
+    for n, line in enumerate(lines, 1):
+        if n <= lines.index("## Beside other caches") + 1:
+            continue
+        cells = [c.strip() for c in line.strip().strip("|").split(" | ")]
+        if not line.startswith("| ") or cells[0] == "promise":
+            continue
+        rows += 1
+        named = re.findall(r"`([^`]+)`", cells[1])
+        if not named and cells[1] != "no":
+            rep.problem(f"{page}:{n}", f"'{cells[0]}' names no test")
+        for text in named:
+            name, _, parts = text.partition(": ")
+            for part in parts.split(", "):
+                if not test_exists(name, part):
+                    rep.problem(f"{page}:{n}", f"there is no test '{name}"
+                                f"{': ' + part if part else ''}'")
+    if rows < 20:
+        rep.problem(page, f"the table has {rows} rows")
+
+
 def limits(rep, files):
     """The values of docs/security.md are those of the sources."""
     units = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -408,7 +451,7 @@ def main():
     for check in (layering, unique_names, build_lists, lengths, white_space,
                   banned_calls, op_rows, table_files, option_rows,
                   generated_docs, header_alone, spdx, machine_paths,
-                  limits):
+                  limits, proofs):
         rep.run(check, files)
     rep.run(symbols, files, args.build, args.bless)
     for line in rep.problems:

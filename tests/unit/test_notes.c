@@ -371,12 +371,12 @@ static void imports_add_lines(void **state)
     (void)state;
     snprintf(pack, sizeof pack, "%s/all.pack", folder);
     snprintf(place, sizeof place, "%s/other", folder);
-    put(c, "key", "a 1\nb 2\n");
+    put_notes(c, "key", "a 1\nb 2\n");
     assert_int_equal(cache_export(c, pack, NULL, NULL, NULL, &exported),
                      HULL_OK);
     cache_unref(c);
     assert_int_equal(cache_open(&other, place, NULL), HULL_OK);
-    put(other, "key", "b 9\nc 3\n");
+    put_notes(other, "key", "b 9\nc 3\n");
     assert_int_equal(cache_import(&n, other, pack, NULL, NULL), HULL_OK);
     assert_int_equal(n.added, 1);
     expect(other, "key", "a 1\nb 9\nc 3\n");
