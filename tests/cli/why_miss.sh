@@ -33,3 +33,11 @@ why "$model"
 "$HULL" cache stats --cache cache | grep '^corrupt'
 "$HULL" cache verify --cache cache >log 2>&1 || true
 why "$model" | grep -o 'set aside'
+
+echo 'there, but not signed'
+printf 'a secret of enough bytes\n' >secret
+chmod 600 secret
+"$HULL" compile "$model" --cache cache -o x.hull >log
+why "$model" --set cache_secret=secret
+"$HULL" compile "$model" --cache cache -o x.hull --set cache_limit=4000 --set fuse=off >log
+why "$model" | tail -n 2
