@@ -15,7 +15,6 @@
 
 hull_status key_of_graph(digest *out, buf *text, graph *g, const devices *ds)
 {
-    device *d = devices_find(ds, g->backend);
     hull_status st = HULL_OK;
     cache_key key = {0};
     buf own, target = {0};
@@ -23,12 +22,7 @@ hull_status key_of_graph(digest *out, buf *text, graph *g, const devices *ds)
     buf_init(&own, SIZE_MAX / 2);
     if (text == NULL)
         text = &own;
-    if (d == NULL)
-        TRY_OUT(fail(HULL_EINTERNAL, "no device '%.*s'", STR_ARG(g->backend)));
-    TRY_OUT(graph_canonical_text(text, g));
-    TRY_OUT(device_target(&target, ds, d));
-    TRY_OUT(cache_key_make(&key, g->backend, buf_view(&target), ds->options,
-                           buf_view(text)));
+    TRY_OUT(block_key(&key, &target, text, g, ds));
     *out = key.d;
 out:
     cache_key_fini(&key);
