@@ -3,10 +3,10 @@
  *
  * cpu_check.c - cpu_check CASES [--bench [2]]: every row of the cpu backend's
  * kernels.def against the reference kernel of its op, at every level that the
- * machine has; with one thread and with three, which must agree to the bit. A
- * row that no case reaches is a failure. --bench prints what a row moves or
- * multiplies in a second instead (by hand, on a quiet machine), with one thread
- * or 2.
+ * machine has; with one thread and with three, which must agree to the bit; a
+ * chain also with the kernels of its ops, to the bit. A row that no case
+ * reaches is a failure. --bench prints what a row moves or multiplies in a
+ * second instead (by hand, on a quiet machine), with one thread or 2.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "backend/cpu/cpu.h"
+#include "ops/family.h"
 
 #define CASE_HOSTILE 1u /* NaN, infinities, zeros */
 #define CASE_HUGE 2u    /* all exponents */
@@ -271,6 +272,73 @@ static void compare(const trial *t, const char *kernel, const cpu_case *c,
     }
 }
 
+static op_eval_fn *kernel_of(op_code op, cpu_level level)
+{
+    for (size_t i = 0; i < cpu_n_kernels; i++) /* f32 comes first */
+        if (cpu_kernels[i].op == op && cpu_kernels[i].level == level)
+            return cpu_kernels[i].k.run;
+    return NULL;
+}
+
+/* What one or two tensors broadcast to; returns its rank. */
+static uint32_t joint_shape(const tensor *x, uint32_t n, int64_t *dims)
+{
+    const tensor *a = &x[0], *b = &x[n - 1];
+    uint32_t rank = a->rank > b->rank ? a->rank : b->rank;
+
+    for (uint32_t i = 1; i <= rank; i++) {
+        int64_t one = i <= a->rank ? a->shape[a->rank - i] : 1;
+
+        dims[rank - i] = one != 1 || i > b->rank ? one
+                                                 : b->shape[b->rank - i];
+    }
+    return rank;
+}
+
+/* A chain step by step, by the level's kernels, into t->want. */
+static hull_status run_steps(trial *t, cpu_level level)
+{
+    tensor v[CHAIN_OPERANDS + CHAIN_STEPS], from[2] = {{0}};
+    eval_ctx cx = {.env = &t->env, .scratch = &t->scratch};
+    uint32_t n_in = t->n->n_in;
+    chain_code c;
+
+    TRY(chain_read(&c, t->n));
+    arena_reset(&t->scratch);
+    memcpy(v, t->in, n_in * sizeof *v);
+    for (uint32_t i = 0; i < c.n; i++) {
+        const chain_step *s = &c.steps[i];
+        op_eval_fn *run = kernel_of(s->op, level);
+        node one = chain_node(s);
+        tensor *to = &v[n_in + i];
+        int64_t dims[HULL_MAX_RANK];
+        uint32_t rank;
+
+        if (run == NULL)
+            return fail(HULL_ENOTFOUND, "%s", op_get(s->op)->name);
+        for (uint32_t k = 0; k < s->n_in; k++)
+            from[k] = v[s->in[k]];
+        rank = joint_shape(from, s->n_in, dims);
+        TRY(eval_temp(&cx, to, HULL_F32, dims, rank));
+        TRY(run(&cx, &one, from, to));
+    }
+    memcpy(t->want[0].data, v[n_in + c.n - 1].data,
+           tensor_bytes(&t->want[0]));
+    return HULL_OK;
+}
+
+/* NaNs are equal whatever their bits are. */
+static bool same_floats(const tensor *a, const tensor *b)
+{
+    const float *x = a->data, *y = b->data;
+
+    for (int64_t i = 0; i < tensor_numel(a); i++)
+        if (memcmp(&x[i], &y[i], sizeof *x) != 0 &&
+            !(isnan(x[i]) && isnan(y[i])))
+            return false;
+    return true;
+}
+
 static void check_kernel(trial *t, const cpu_kernel *k, const cpu_case *c,
                          const char *params, pool *p)
 {
@@ -289,6 +357,10 @@ static void check_kernel(trial *t, const cpu_kernel *k, const cpu_case *c,
                      want == HULL_OK ? "refused" : "accepted");
         else if (want == HULL_OK)
             compare(t, k->k.name, c, params);
+        if (k->op == OP_chain && (run_steps(t, k->level) != HULL_OK ||
+                                  !same_floats(t->want, t->got)))
+            complain(k->k.name, params, c->what,
+                     "not to the bit what its ops' kernels give");
     }
 }
 

@@ -135,6 +135,24 @@ typedef struct product_plan {
 hull_status product_plan_get(product_plan *out, const node *n, const tensor *in,
                              const tensor *result) MUST_CHECK;
 
+/* A chain's program (chain.c): step i is value n_in + i. */
+#define CHAIN_STEPS 24
+#define CHAIN_OPERANDS 12
+typedef struct chain_step {
+    op_code op;
+    uint32_t n_in, in[2];
+    attr attrs[2]; /* as in a node of this op */
+} chain_step;
+typedef struct chain_code {
+    uint32_t n;
+    chain_step steps[CHAIN_STEPS];
+} chain_code;
+/* HULL_EINVAL when it is no program. */
+hull_status chain_read(chain_code *out, const node *n) MUST_CHECK;
+/* The step as a node for a kernel of its op; points into s. */
+node chain_node(const chain_step *s);
+bool chain_takes(op_code op); /* may be a step */
+
 /* numel = outer * len * inner. */
 typedef struct split {
     int64_t outer, len, inner;

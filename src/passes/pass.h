@@ -113,6 +113,9 @@ hull_status int_epilogues(graph *g) MUST_CHECK;
 hull_status layout_sink(graph *g) MUST_CHECK;
 /* Biases, residuals and activations go into lowered products. */
 hull_status fuse_epilogue(graph *g) MUST_CHECK;
+/* Pointwise nodes of f32 that are each other's only readers become one node
+ * `chain` (fuse_chains.c). */
+hull_status fuse_chains(graph *g) MUST_CHECK;
 
 /* ---- split.c ------------------------------------------------------------- */
 

@@ -446,6 +446,8 @@ static hull_status lower_all(lowering *l)
     TRY(layout_sink(g));
     TRY(int_epilogues(g));
     TRY(fuse_epilogue(g));
+    if (l->level != CPU_ANY)
+        TRY(fuse_chains(g));
     return pass_hoist(g); /* packing for the bodies */
 }
 

@@ -116,6 +116,7 @@ static bool is_widened(const lowering *l, const device *d, const node *n)
     return (traits & OP_PURE) != 0 &&
            (traits & (OP_LEAF | OP_VIEW | OP_CONTROL | OP_DYNAMIC)) == 0 &&
            n->op != OP_cast && n->op != OP_bitcast && n->op != OP_expect &&
+           n->op != OP_chain && /* which rounds at each step */
            n->n_out >= 1 && n->n_out <= OUT_MAX && n->n_in <= IN_MAX &&
            value_is_runtime(&l->f, n->out[0]) &&
            has_half(l->g, n) && backend_cpu.kernel(d, l->g, n) == NULL;

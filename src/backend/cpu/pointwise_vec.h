@@ -46,13 +46,17 @@ typedef struct map {
 /* Sine and cosine of any float: large ones by the C library. */
 VEC_INLINE vec turn_any(vec x, bool cosine)
 {
-    float v[VEC_LANES];
+    vec y = cosine ? vec_cos(x) : vec_sin(x);
+    float v[VEC_LANES], from[VEC_LANES];
 
     if (!vec_any(vec_lt(vec_set(VEC_TURN_MAX), vec_abs(x))))
-        return cosine ? vec_cos(x) : vec_sin(x);
-    vec_store(v, x);
-    for (int i = 0; i < VEC_LANES; i++)
-        v[i] = (float)(cosine ? cos((double)v[i]) : sin((double)v[i]));
+        return y;
+    vec_store(v, y);
+    vec_store(from, x);
+    for (int i = 0; i < VEC_LANES; i++) /* no lane depends on others */
+        if (fabsf(from[i]) > VEC_TURN_MAX)
+            v[i] = (float)(cosine ? cos((double)from[i])
+                                  : sin((double)from[i]));
     return vec_load(v);
 }
 
@@ -373,39 +377,46 @@ static hull_status zip_short(bool *done, eval_ctx *cx, const node *n,
     return HULL_OK;
 }
 
-/* Powers that are products. */
+/* Powers that are products: with this exponent, if it is one. */
+static map_fn *power_map(const tensor *e)
+{
+    float v = tensor_numel(e) == 1 ? *(const float *)e->data : 0.0f;
+
+    return v == 2.0f ? map_square : v == 3.0f ? map_cube : NULL;
+}
+
 static bool plain_power(eval_ctx *cx, const tensor *in, tensor *out)
 {
-    map m = {.x = in[0].data, .y = out->data};
-    float e;
+    map m = {.fn = power_map(&in[1]), .x = in[0].data, .y = out->data};
 
-    if (tensor_numel(&in[1]) != 1 || tensor_numel(out) == 0 ||
-        tensor_numel(&in[0]) != tensor_numel(out))
-        return false;
-    e = *(const float *)in[1].data;
-    m.fn = e == 2.0f ? map_square : e == 3.0f ? map_cube : NULL;
-    if (m.fn == NULL)
+    if (m.fn == NULL || tensor_numel(&in[0]) != tensor_numel(out))
         return false;
     cpu_parallel(cx, tensor_numel(out), 1024, 0.2, map_part, &m);
     return true;
 }
 
+static zip_fn *zip_of(op_code op)
+{
+    switch (op) {
+    case OP_add: return zip_add;
+    case OP_sub: return zip_sub;
+    case OP_mul: return zip_mul;
+    case OP_div: return zip_div;
+    case OP_min: return zip_min;
+    case OP_max: return zip_max;
+    case OP_pow: return zip_pow;
+    default: return NULL;
+    }
+}
+
 hull_status VEC_NAME(cpu_binary)(eval_ctx *cx, const node *n, const tensor *in,
                                  tensor *out)
 {
-    pair z = {.a = in[0].data, .b = in[1].data, .y = out->data};
+    pair z = {zip_of(n->op), in[0].data, in[1].data, out->data};
     bool done;
 
-    switch (n->op) {
-    case OP_add: z.fn = zip_add; break;
-    case OP_sub: z.fn = zip_sub; break;
-    case OP_mul: z.fn = zip_mul; break;
-    case OP_div: z.fn = zip_div; break;
-    case OP_min: z.fn = zip_min; break;
-    case OP_max: z.fn = zip_max; break;
-    case OP_pow: z.fn = zip_pow; break;
-    default: return binary_eval(cx, n, in, out);
-    }
+    if (z.fn == NULL)
+        return binary_eval(cx, n, in, out);
     if (n->op == OP_pow && plain_power(cx, in, out))
         return HULL_OK;
     TRY(zip_short(&done, cx, n, in, out, &z));

@@ -6,6 +6,8 @@
 #include "backend/cpu/cpu.h"
 #include "ops/family.h"
 
+#include <math.h>
+
 /* gemm with panels of groups: of bf16 alone. */
 static bool is_grouped(const graph *g, const node *n)
 {
@@ -77,6 +79,17 @@ bool takes_steps_8(const graph *g, const node *n)
 
 bool takes_f32(const graph *g, const node *n)
 {
+    return cpu_all_dtype(g, n, HULL_F32);
+}
+
+/* The vectors' bounds do not pass NaN on. */
+bool takes_chain(const graph *g, const node *n)
+{
+    const attr *params = node_attr(n, "params");
+
+    for (uint32_t i = 0; i < params->u.floats.n; i++)
+        if (isnan(params->u.floats.p[i]))
+            return false;
     return cpu_all_dtype(g, n, HULL_F32);
 }
 

@@ -20,8 +20,10 @@
  * them in memory. */
 #if defined(__clang__)
 #define VEC_UNROLL _Pragma("clang loop unroll(full)")
+#define VEC_ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define VEC_UNROLL _Pragma("GCC unroll 36")
+#define VEC_ROLLED _Pragma("GCC unroll 1") /* short loops in cold code */
 #endif
 
 #if defined(__AVX512F__)
