@@ -144,13 +144,19 @@ static void adopt(const cache *c, int fd, mode_t mode)
         log_debug("cache", "a new file keeps its mode: %s", strerror(errno));
 }
 
-/* Makes one folder; true when it is there. */
+/* Makes one folder; true when it is there, whatever mkdir says. */
 static bool make_folder(const cache *c, const char *path)
 {
-    int fd;
+    struct stat s;
+    int fd, err;
 
-    if (mkdir(path, 0777) != 0)
-        return errno == EEXIST;
+    if (mkdir(path, 0777) != 0) {
+        err = errno;
+        if (err == EEXIST || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
+            return true;
+        errno = err;
+        return false;
+    }
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return true;

@@ -40,7 +40,7 @@ typedef struct space {
 
 hull_status space_lock(space *out, cache *c) MUST_CHECK;
 hull_status space_write(const space *s) MUST_CHECK;
-/* Changes and writes it; nothing to do when it is not counted. */
+/* Changes and writes it. When it is not counted, taking empties the line. */
 hull_status space_take(space *s, uint64_t n) MUST_CHECK;
 hull_status space_give_back(space *s, uint64_t n) MUST_CHECK;
 void space_unlock(space *s);

@@ -64,15 +64,18 @@ static bool is_of_this_boot(int fd)
            s.st_mtim.tv_sec >= now.tv_sec - up.tv_sec;
 }
 
-static void read_line(space *s)
+static hull_status read_line(space *s)
 {
     char text[LINE_MAX_SIZE];
     ssize_t n = pread(s->fd, text, sizeof text, 0);
 
-    s->counted = n > 0 && parse_line(&s->u, (str){text, (size_t)n}) &&
+    if (n < 0)
+        return file_fail("reading the file 'usage' of", s->c->home);
+    s->counted = parse_line(&s->u, (str){text, (size_t)n}) &&
                  is_of_this_boot(s->fd);
     if (!s->counted)
         s->u = (usage){0};
+    return HULL_OK;
 }
 
 /* ---- the lock ------------------------------------------------------------ */
@@ -95,8 +98,7 @@ hull_status space_lock(space *out, cache *c)
     if (o == LOCK_NONE && !atomic_exchange(&c->no_locks, true))
         log_warn("cache", "'%s' has no file locks: its size is a guess when "
                  "several processes store", c->path);
-    read_line(out);
-    return HULL_OK;
+    return read_line(out);
 }
 
 hull_status space_write(const space *s)
@@ -116,10 +118,12 @@ hull_status space_write(const space *s)
     return HULL_OK;
 }
 
+/* What nobody counts must not stay beside a line that somebody believes. */
 hull_status space_take(space *s, uint64_t n)
 {
     if (!s->counted)
-        return HULL_OK;
+        return ftruncate(s->fd, 0) == 0
+                   ? HULL_OK : file_fail("emptying 'usage' of", s->c->home);
     if (!add_u64(&s->u.bytes, s->u.bytes, n))
         return fail(HULL_EIO, "the cache has too many bytes");
     return space_write(s);
