@@ -21,7 +21,7 @@ static void want(cache *c, int key, useconds_t build_us)
     cache_key k = key_number(key);
 
     if (!cache_has(c, CACHE_ENGINE, &k))
-        cache_build_begin(&b, c, &k);
+        cache_build_begin(&b, c, &k, 1.0);
     if (!get_number(c, key)) {
         cache_count_build(c);
         usleep(build_us);
@@ -133,15 +133,15 @@ static void takeovers_are_counted(void **state)
     pid_t pid;
 
     (void)state;
-    cache_build_begin(&b, c, &k);
+    cache_build_begin(&b, c, &k, 1.0);
     cache_build_end(&b);
-    cache_build_begin(&b, c, &k);
+    cache_build_begin(&b, c, &k, 1.0);
     cache_build_end(&b);
     assert_int_equal(stat_of(c, "takeovers"), 0);
     assert_int_equal(pipe(ready), 0);
     pid = fork();
     if (pid == 0) {
-        cache_build_begin(&b, c, &k);
+        cache_build_begin(&b, c, &k, 1.0);
         if (write(ready[1], "x", 1) == 1)
             pause();
         _exit(1);
@@ -149,7 +149,7 @@ static void takeovers_are_counted(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    cache_build_begin(&b, c, &k);
+    cache_build_begin(&b, c, &k, 1.0);
     assert_true(b.fd >= 0);
     assert_true(fcntl(b.fd, F_GETFD) & FD_CLOEXEC);
     cache_build_end(&b);
@@ -168,14 +168,14 @@ static void a_wait_has_an_end(void **state)
 
     (void)state;
     hasty = open_cache("", "cache_wait", "0");
-    cache_build_begin(&b, c, &k);
+    cache_build_begin(&b, c, &k, 1.0);
     assert_true(b.fd >= 0);
-    cache_build_begin(&second, hasty, &k);
+    cache_build_begin(&second, hasty, &k, 1.0);
     assert_true(second.fd < 0);
     cache_build_end(&second);
     assert_int_equal(stat_of(hasty, "wait_timeouts"), 1);
     cache_build_end(&b);
-    cache_build_begin(&second, hasty, &k);
+    cache_build_begin(&second, hasty, &k, 1.0);
     assert_true(second.fd >= 0);
     cache_build_end(&second);
     assert_int_equal(stat_of(hasty, "wait_timeouts"), 1);
@@ -190,7 +190,7 @@ static hull_status begin_in_loop(void *user, size_t i)
     cache_build b;
 
     (void)i;
-    cache_build_begin(&b, user, &k); /* a wait would be of 300 s */
+    cache_build_begin(&b, user, &k, 1.0); /* a wait would be of 300 s */
     assert_true(b.fd < 0);
     cache_build_end(&b);
     cache_key_fini(&k);
@@ -205,7 +205,7 @@ static void no_worker_waits(void **state)
     pool *p;
 
     (void)state;
-    cache_build_begin(&b, c, &k);
+    cache_build_begin(&b, c, &k, 1.0);
     OK(pool_new(&p, 2));
     OK(pool_for(p, 8, begin_in_loop, c));
     pool_free(p);
