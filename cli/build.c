@@ -42,6 +42,7 @@ hull_status file_kind_of(file_kind *out, const char *path)
     if (memcmp(start, CONTAINER_MAGIC, 5) == 0)
         *out = start[12] == CONTAINER_ENGINE  ? KIND_ENGINE
                : start[12] == CONTAINER_NOTES ? KIND_NOTES
+               : start[12] == CONTAINER_PLAN  ? KIND_PLAN
                                               : KIND_MODULE;
     else if (memcmp(start, "\x93NUMPY", 6) == 0 ||
              (memcmp(start, "PK", 2) == 0 && str_ends(str_of(path), ".npz")))
@@ -79,7 +80,8 @@ hull_status open_module(cli *c, hull_module **out, const char *path)
 
     *out = NULL;
     TRY(file_kind_of(&kind, path));
-    if (kind == KIND_ENGINE || kind == KIND_NOTES || kind == KIND_TENSORS)
+    if (kind == KIND_ENGINE || kind == KIND_NOTES || kind == KIND_PLAN ||
+        kind == KIND_TENSORS)
         return fail(HULL_EINVAL, "%s is %s, want a model or a module", path,
                     kind == KIND_TENSORS ? "a tensor file" : "a cache entry");
     if (c->weights)

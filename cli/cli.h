@@ -176,6 +176,7 @@ typedef enum file_kind {
     KIND_MODULE,     /* a .hull module */
     KIND_ENGINE,     /* an entry of the cache */
     KIND_NOTES,      /* likewise: what was measured */
+    KIND_PLAN,       /* likewise: a plan without its engines */
     KIND_TENSORS,    /* .npy or .npz */
     KIND_OTHER       /* a model or a checkpoint; weights_kind tells */
 } file_kind;
@@ -211,6 +212,8 @@ void print_element(buf *b, const named_tensor *t, uint64_t i);
 
 hull_status inspect_module(cli *c, const char *path) MUST_CHECK;
 hull_status inspect_engine(cli *c, const char *path) MUST_CHECK;
-hull_status inspect_notes(cli *c, const char *path) MUST_CHECK;
+/* An entry of texts: its key and one section. */
+hull_status inspect_text(cli *c, const char *path, const char *kind,
+                         const char *section) MUST_CHECK;
 
 #endif

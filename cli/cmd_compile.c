@@ -85,6 +85,8 @@ static void print_cache(const json_t *facts)
     else
         printf("cache %s",
                json_string_value(json_object_get(facts, "cache")));
+    if (json_is_true(json_object_get(facts, "direct")))
+        printf(", direct");
 }
 
 static void print_facts(const cli *c, const char *output, const json_t *facts,

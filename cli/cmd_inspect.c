@@ -235,7 +235,8 @@ static hull_status run_inspect(cli *c)
     switch (kind) {
     case KIND_MODULE: return inspect_module(c, path);
     case KIND_ENGINE: return inspect_engine(c, path);
-    case KIND_NOTES: return inspect_notes(c, path);
+    case KIND_NOTES: return inspect_text(c, path, "notes", "notes");
+    case KIND_PLAN: return inspect_text(c, path, "plan", "module");
     case KIND_TENSORS: return inspect_tensors(c, path);
     case KIND_OTHER: break;
     }

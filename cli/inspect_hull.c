@@ -243,9 +243,10 @@ out:
     return st;
 }
 
-hull_status inspect_notes(cli *c, const char *path)
+hull_status inspect_text(cli *c, const char *path, const char *kind,
+                         const char *section)
 {
-    static const char *const tags[] = { "key", "notes" };
+    const char *const tags[] = { "key", section };
     file f = { 0 };
     container *k = NULL;
     hull_status st = HULL_OK;
@@ -254,8 +255,8 @@ hull_status inspect_notes(cli *c, const char *path)
     TRY_OUT(note(container_open(&k, (bytes){ f.p, (size_t)f.size },
                                 LAZY_ABOVE), "reading %s", path));
     if (!c->json)
-        printf("notes %s, %" PRIu64 " bytes\n", path, f.size);
-    TRY_OUT(answer(c->result, "kind", json_string("notes")));
+        printf("%s %s, %" PRIu64 " bytes\n", kind, path, f.size);
+    TRY_OUT(answer(c->result, "kind", json_string(kind)));
     TRY_OUT(answer(c->result, "bytes", json_integer((json_int_t)f.size)));
     for (size_t i = 0; i < COUNT_OF(tags); i++) {
         bytes text;
@@ -265,7 +266,8 @@ hull_status inspect_notes(cli *c, const char *path)
                      "reading %s", path));
         s = (str){ (const char *)text.p, text.n };
         if (!c->json)
-            printf("%s:\n%.*s", tags[i], STR_ARG(s));
+            printf("%s:\n%.*s%s", tags[i], (int)s.n, s.p,
+                   str_ends(s, "\n") ? "" : "\n");
         TRY_OUT(answer(c->result, tags[i], json_str(s)));
     }
 out:

@@ -265,7 +265,8 @@ typedef struct hull_module hull_module;
 /* Compiles the model file (ONNX or PT2, told by content).
  *   weights  the checkpoint to fill the module with; NULL: the file's own.
  *            A reference is kept as long as sources are kept.
- *   cache    consulted and filled per block; may be NULL.
+ *   cache    consulted and filled per block, and for the whole model unless
+ *            cache_direct=off; may be NULL.
  *   options  NULL for defaults.
  * With strip_weights=on the module is returned unfilled.
  * Errors: HULL_EUNSUPPORTED every missing operator is listed;

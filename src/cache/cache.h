@@ -52,6 +52,7 @@ typedef enum cache_kind {
     CACHE_ENGINE, /* a weightless engine */
     CACHE_NOTES,  /* lines of text: notes.c */
     CACHE_PLAN,   /* a weightless plan without engines */
+    CACHE_MANIFEST, /* a line of text: what a plan depends on */
     CACHE_KINDS
 } cache_kind;
 const char *cache_kind_name(cache_kind kind);
@@ -129,6 +130,8 @@ void cache_build_end(cache_build *b);
 void cache_count_build(cache *c);
 /* Counts a node that tuning timed, or whose times were there. */
 void cache_count_timed(cache *c, bool there);
+/* Counts a compile that asked for a whole plan. */
+void cache_count_direct(cache *c, bool hit);
 
 /* ---- survey.c: over all entries ------------------------------------------ */
 

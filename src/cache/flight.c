@@ -84,3 +84,9 @@ void cache_count_build(cache *c)
     counters_add(c, STAT_builds, 1);
     counters_flush(c);
 }
+
+void cache_count_direct(cache *c, bool hit)
+{
+    counters_add(c, hit ? STAT_direct_hits : STAT_direct_misses, 1);
+    counters_flush(c);
+}

@@ -11,6 +11,8 @@ const kind_row cache_kinds[CACHE_KINDS] = {
     [CACHE_ENGINE] = {"engine", ".engine", CONTAINER_ENGINE, NULL, 0, 0},
     [CACHE_NOTES] = {"notes", ".notes", CONTAINER_NOTES, "notes", 1, 1},
     [CACHE_PLAN] = {"plan", ".plan", CONTAINER_PLAN, NULL, 0, 0},
+    [CACHE_MANIFEST] = {"manifest", ".manifest", CONTAINER_NOTES, "notes", 0,
+                        0},
 };
 
 const char *cache_kind_name(cache_kind kind)

@@ -65,24 +65,19 @@ static hull_status hole_shape(plan_hole *h, const front_hole *fh)
     return HULL_OK;
 }
 
-/* A kept constant's bytes stay with the plan, with a stripped module too. */
-static hull_status keep_value(plan *p, plan_hole *h, const front_model *fm,
-                              bool by_user)
+hull_status plan_keep_value(plan *p, plan_hole *h, const weights *native)
 {
-    const weight_entry *e = weights_find(fm->native, h->name);
+    const weight_entry *e = weights_find(native, h->name);
     void *copy;
 
-    if (e == NULL || weights_storage(fm->native, e)->absent) {
-        if (by_user)
-            return fail(HULL_EINVAL,
-                        "keep=%.*s: the model file holds no value for it",
-                        STR_ARG(h->name));
+    h->kept = false;
+    if (e == NULL || weights_storage(native, e)->absent ||
+        e->len != h->n_bytes)
         return HULL_OK;
-    }
     copy = arena_alloc(&p->m->a, h->n_bytes);
     if (copy == NULL)
         return fail_oom(h->n_bytes);
-    TRY(weights_read(fm->native, e, copy));
+    TRY(weights_read(native, e, copy));
     h->kept_value = copy;
     h->kept = true;
     return HULL_OK;
@@ -124,7 +119,11 @@ static hull_status copy_hole(plan *p, plan_hole *h, const front_hole *fh,
     TRY(hole_shape(h, fh));
     TRY(copy_recipes(p, h, fh));
     if (fh->kept || by_user)
-        TRY(keep_value(p, h, fm, by_user));
+        TRY(plan_keep_value(p, h, fm->native));
+    if (by_user && !h->kept)
+        return fail(HULL_EINVAL,
+                    "keep=%.*s: the model file holds no value for it",
+                    STR_ARG(h->name));
     return ir_status(p->m);
 }
 

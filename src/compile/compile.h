@@ -99,6 +99,7 @@ typedef struct plan {
     uint32_t n_fallbacks;
     str format, producer;
     bool asked_cache;    /* a cache was consulted */
+    bool direct;         /* came out of it without an import: direct.c */
     double import_seconds, compile_seconds;
 } plan;
 
@@ -115,6 +116,10 @@ hull_status plan_describe_interface(plan *p) MUST_CHECK;
 /* HULL_EINVAL when the option keep names what is no hole. */
 hull_status plan_check_keep(const plan *p, const options *o) MUST_CHECK;
 str plan_str(plan *p, str s); /* copies into the plan's ir */
+/* A kept constant's bytes stay with the plan, with a stripped module too.
+ * h->kept tells whether the model file has them. */
+hull_status plan_keep_value(plan *p, plan_hole *h, const weights *native)
+    MUST_CHECK;
 /* Without the buffers that a run mutates: they are parameters and results of
  * main after the user's, and the session carries them. */
 uint32_t plan_n_inputs(const plan *p);
@@ -165,6 +170,36 @@ hull_status plan_write(container_writer *w, const plan *p) MUST_CHECK;
  * cache; plan_block.rebuilt tells. Everything is parsed and checked. */
 hull_status plan_read(plan **out, container *c, const devices *ds, cache *ch)
     MUST_CHECK;
+/* The same for an entry of the cache, which has neither engines nor kept
+ * values: those come from the cache or are built, these from the model file. */
+hull_status plan_write_frame(container_writer *w, const plan *p) MUST_CHECK;
+hull_status plan_read_frame(plan **out, container *c, const devices *ds,
+                            cache *ch, const weights *native) MUST_CHECK;
+
+/* ---- direct.c: from a model file to its plan without an import ----------- */
+
+typedef struct direct {
+    cache *c;            /* NULL: not tried */
+    const devices *ds;
+    buf key;             /* of all that decides an import but the values read */
+    buf manifest;        /* a line per set of places that imports read */
+    uint32_t n_sets;     /* lines; the first entry that is absent */
+    digest skeleton;
+    weight_reads reads;
+} direct;
+/* *out is the plan, or NULL: import *native, and put. *native is NULL when the
+ * file must be opened again. cache may be NULL; no failure but this. */
+void direct_find(plan **out, direct *d, weights **native,
+                 const weights *checkpoint, const devices *ds, cache *c);
+/* The plan of an import that read the places of one line; NULL without one. */
+hull_status direct_try(plan **out, const direct *d, weights *native, str line)
+    MUST_CHECK;
+/* Import *native between these two; end also without an import. */
+void direct_watch(direct *d, weights *native);
+void direct_unwatch(direct *d, weights *native);
+/* Stores what was compiled. Before anything is learnt from a checkpoint. */
+void direct_put(direct *d, const weights *native, const plan *p);
+void direct_end(direct *d);
 
 /* ---- explain.c ----------------------------------------------------------- */
 

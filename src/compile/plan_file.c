@@ -20,6 +20,7 @@
 typedef struct plan_writer {
     container_writer *w;
     const plan *p;
+    bool frame;          /* without engines and kept values */
     engine **engines;    /* distinct ones, in order of their first block */
     uint32_t n_engines;
 } plan_writer;
@@ -61,8 +62,8 @@ static hull_status put_recipes(json_t *row, const plan *p, const plan_hole *h)
 }
 
 /* *kept is where the kept values end so far. */
-static hull_status put_hole(json_t *row, const plan *p, const plan_hole *h,
-                            uint64_t *kept)
+static hull_status put_hole(json_t *row, const plan_writer *pw,
+                            const plan_hole *h, uint64_t *kept)
 {
     TRY(json_put(row, "name", json_text(h->name)));
     TRY(json_put(row, "dtype", json_string(hull_dtype_name(h->dtype))));
@@ -71,11 +72,11 @@ static hull_status put_hole(json_t *row, const plan *p, const plan_hole *h,
     TRY(json_put(row, "derived", json_boolean(h->derived)));
     TRY(json_put(row, "kept", json_boolean(h->kept)));
     TRY(json_put(row, "reason", json_text(h->reason)));
-    if (h->kept_value != NULL) {
+    if (h->kept_value != NULL && !pw->frame) {
         TRY(json_put(row, "value", json_integer((json_int_t)*kept)));
         *kept = round_up(*kept + h->n_bytes, 8);
     }
-    return put_recipes(row, p, h);
+    return put_recipes(row, pw->p, h);
 }
 
 static hull_status put_literal(json_t *row, const plan_literal *l)
@@ -121,7 +122,7 @@ static hull_status put_lists(json_t *top, plan_writer *pw)
     TRY(json_put_array(&list, top, "holes"));
     for (uint32_t i = 0; i < p->n_holes; i++) {
         TRY(json_push(list, row = json_object()));
-        TRY(put_hole(row, p, &p->holes[i], &kept));
+        TRY(put_hole(row, pw, &p->holes[i], &kept));
     }
     TRY(json_put_array(&list, top, "literals"));
     for (uint32_t i = 0; i < p->n_literals; i++) {
@@ -137,6 +138,22 @@ static hull_status put_lists(json_t *top, plan_writer *pw)
     for (uint32_t i = 0; i < p->n_fallbacks; i++) {
         TRY(json_push(list, row = json_object()));
         TRY(put_fallback(row, &p->fallbacks[i]));
+    }
+    return HULL_OK;
+}
+
+/* The backend of each engine. */
+static hull_status put_backends(json_t *top, const plan_writer *pw)
+{
+    json_t *list;
+
+    TRY(json_put_array(&list, top, "backends"));
+    for (uint32_t i = 0; i < pw->n_engines; i++) {
+        uint32_t b = 0;
+
+        while (pw->p->blocks[b].e != pw->engines[i])
+            b++;
+        TRY(json_push(list, json_text(pw->p->blocks[b].backend)));
     }
     return HULL_OK;
 }
@@ -158,6 +175,8 @@ static hull_status add_module(plan_writer *pw)
     TRY_OUT(json_put(top, "unread", json_texts(p->unread, p->n_unread)));
     TRY_OUT(put_lists(top, pw));
     TRY_OUT(json_put(top, "engines", json_integer(pw->n_engines)));
+    if (pw->frame)
+        TRY_OUT(put_backends(top, pw));
     TRY_OUT(section_add_json(pw->w, "module", top));
 out:
     json_free(top);
@@ -223,21 +242,26 @@ static hull_status add_kept(container_writer *w, const plan *p)
     return st;
 }
 
-/* The block's text and the file that its engine would be. */
-static hull_status add_engine(plan_writer *pw, uint32_t number)
+static hull_status add_block(plan_writer *pw, uint32_t number)
 {
     const plan *p = pw->p;
-    container_writer *inner = NULL;
-    hull_status st = HULL_OK;
-    uint32_t b = 0;
     char tag[SECTION_TAG_MAX + 1];
-    buf data = {0};
+    uint32_t b = 0;
 
     while (p->blocks[b].e != pw->engines[number])
         b++;
     snprintf(tag, sizeof tag, "block.%u", number);
-    TRY_OUT(container_add(pw->w, tag, p->blocks[b].text.p,
-                          p->blocks[b].text.n));
+    return container_add(pw->w, tag, p->blocks[b].text.p, p->blocks[b].text.n);
+}
+
+/* The file that the engine would be. */
+static hull_status add_engine(plan_writer *pw, uint32_t number)
+{
+    container_writer *inner = NULL;
+    hull_status st = HULL_OK;
+    char tag[SECTION_TAG_MAX + 1];
+    buf data = {0};
+
     TRY_OUT(engine_write(&inner, pw->engines[number]));
     TRY_OUT(container_write_buf(inner, &data));
     snprintf(tag, sizeof tag, "engine.%u", number);
@@ -248,9 +272,9 @@ out:
     return st;
 }
 
-hull_status plan_write(container_writer *w, const plan *p)
+static hull_status write_plan(container_writer *w, const plan *p, bool frame)
 {
-    plan_writer pw = {.w = w, .p = p};
+    plan_writer pw = {.w = w, .p = p, .frame = frame};
     hull_status st = HULL_OK;
 
     pw.engines = mem_calloc(p->n_blocks + 1, sizeof(*pw.engines));
@@ -261,12 +285,26 @@ hull_status plan_write(container_writer *w, const plan *p)
     TRY_OUT(add_graphs(w, "main", p->main, NULL));
     TRY_OUT(add_graphs(w, "recipes", NULL, p->recipes));
     TRY_OUT(section_add_pins(w, "pins", p->m, p->recipes));
-    TRY_OUT(add_kept(w, p));
-    for (uint32_t i = 0; i < pw.n_engines; i++)
-        TRY_OUT(note(add_engine(&pw, i), "engine %u", i));
+    if (!frame)
+        TRY_OUT(add_kept(w, p));
+    for (uint32_t i = 0; i < pw.n_engines; i++) {
+        TRY_OUT(add_block(&pw, i));
+        if (!frame)
+            TRY_OUT(note(add_engine(&pw, i), "engine %u", i));
+    }
 out:
     mem_free(pw.engines);
     return st;
+}
+
+hull_status plan_write(container_writer *w, const plan *p)
+{
+    return write_plan(w, p, false);
+}
+
+hull_status plan_write_frame(container_writer *w, const plan *p)
+{
+    return write_plan(w, p, true);
 }
 
 /* ---- reading: holes ------------------------------------------------------ */
@@ -287,6 +325,7 @@ typedef struct plan_reader {
     const devices *ds;
     cache *cache;
     json_t *top;
+    const weights *native; /* a frame is read; else NULL */
     bytes kept;
     bool *taken;          /* per recipe: a hole has it */
     read_engine *engines;
@@ -421,9 +460,31 @@ static hull_status read_recipes(plan_reader *r, plan_hole *h, json_t *row)
     return HULL_OK;
 }
 
+/* A frame's hole is a tensor of the model file; kept, it has its value there.
+ */
+static hull_status take_native(plan_reader *r, plan_hole *h)
+{
+    const weight_entry *e = weights_find(r->native, h->name);
+    bool kept = h->kept;
+
+    if (e == NULL || e->dtype != h->dtype || e->rank != h->rank ||
+        memcmp(e->shape, h->shape, h->rank * sizeof *h->shape) != 0)
+        return fail(HULL_EFORMAT, "the model file has no tensor of hole "
+                    "'%.*s'", STR_ARG(h->name));
+    if (!kept)
+        return HULL_OK;
+    TRY(plan_keep_value(r->p, h, r->native));
+    return h->kept ? HULL_OK
+                   : fail(HULL_EFORMAT, "the model file has no value for hole "
+                          "'%.*s'", STR_ARG(h->name));
+}
+
 static hull_status read_kept(plan_reader *r, plan_hole *h, json_t *row)
 {
     uint64_t off;
+
+    if (r->native != NULL)
+        return take_native(r, h);
 
     if (json_object_get(row, "value") == NULL)
         return HULL_OK;
@@ -566,6 +627,23 @@ static hull_status take_engine(plan_reader *r, read_engine *re, const graph *g,
     return key_has_text(re->e, re->text);
 }
 
+/* The cache has a frame's engines; its key of one holds the whole text, so that
+ * need not be parsed. */
+static hull_status find_engine(plan_reader *r, read_engine *re, uint32_t i)
+{
+    const json_t *name = json_array_get(json_object_get(r->top, "backends"), i);
+    device *d = json_is_string(name)
+                    ? devices_find(r->ds, (str){json_string_value(name),
+                                                json_string_length(name)})
+                    : NULL;
+
+    if (d == NULL)
+        return fail(HULL_EFORMAT, "the engine's backend is absent");
+    re->named = re->backend = str_of(d->be->name);
+    return plan_engine(&re->e, &re->hit, re->text, r->p->m, d, r->ds,
+                       r->cache);
+}
+
 static hull_status read_engine_at(plan_reader *r, uint32_t i)
 {
     read_engine *re = &r->engines[i];
@@ -580,6 +658,10 @@ static hull_status read_engine_at(plan_reader *r, uint32_t i)
     TRY_OUT(get_text(&text, r->c, tag));
     re->text = plan_str(r->p, text);
     TRY_OUT(ir_status(r->p->m));
+    if (r->native != NULL) {
+        st = find_engine(r, re, i);
+        goto out;
+    }
     TRY_OUT(note(ir_parse(&m, re->text, r->p->m), "section '%s'", tag));
     if (m->n_graphs != 1)
         TRY_OUT(fail(HULL_EFORMAT, "section '%s' has %u graphs, wanted 1",
@@ -677,7 +759,7 @@ static hull_status read_block(plan_reader *r, plan_block *b, json_t *row)
         return fail(HULL_EFORMAT, "backend '%.*s', the engine's is '%.*s'",
                     STR_ARG(name), STR_ARG(re->named));
     TRY(json_want_u32(&b->n_nodes, row, "nodes", UINT32_MAX, MODULE_WHAT));
-    if (b->n_nodes != re->n_nodes)
+    if (r->native == NULL && b->n_nodes != re->n_nodes)
         return fail(HULL_EFORMAT, "%u nodes, the text has %u", b->n_nodes,
                     re->n_nodes);
     b->e = engine_ref(re->e);
@@ -786,17 +868,18 @@ static hull_status read_basics(plan_reader *r)
     r->taken = arena_array(&p->m->a, p->recipes->n_graphs, sizeof(bool));
     if (r->taken == NULL)
         return fail_oom(p->recipes->n_graphs);
+    if (r->native != NULL)
+        return HULL_OK;
     return container_get(r->c, "kept", UINT64_MAX, &r->kept);
 }
 
-hull_status plan_read(plan **out, container *c, const devices *ds, cache *ch)
+static hull_status read_plan(plan **out, container *c, const devices *ds,
+                             cache *ch, const weights *native)
 {
-    plan_reader r = {.c = c, .ds = ds, .cache = ch};
+    plan_reader r = {.c = c, .ds = ds, .cache = ch, .native = native};
     hull_status st = HULL_OK;
 
     *out = NULL;
-    if (container_kind_of(c) != CONTAINER_MODULE)
-        return fail(HULL_EFORMAT, "file is no module");
     TRY(plan_new(&r.p));
     TRY_OUT(read_basics(&r));
     TRY_OUT(read_holes(&r));
@@ -814,6 +897,24 @@ out:
     json_free(r.top);
     plan_free(r.p);
     return st;
+}
+
+hull_status plan_read(plan **out, container *c, const devices *ds, cache *ch)
+{
+    *out = NULL;
+    if (container_kind_of(c) != CONTAINER_MODULE)
+        return fail(HULL_EFORMAT, "file is no module");
+    return read_plan(out, c, ds, ch, NULL);
+}
+
+hull_status plan_read_frame(plan **out, container *c, const devices *ds,
+                            cache *ch, const weights *native)
+{
+    *out = NULL;
+    TRY(read_plan(out, c, ds, ch, native));
+    (*out)->asked_cache = true;
+    (*out)->direct = true;
+    return HULL_OK;
 }
 
 /* ---- which backends a file wants ----------------------------------------- */

@@ -77,6 +77,11 @@ void front_print_value(buf *b, hull_dtype dt, uint32_t rank, const void *data,
  * version, how many, first node. The caller frees with front_free. */
 hull_status front_import(front_model **out, const char *path,
                          const weights *checkpoint) MUST_CHECK;
+/* The same of a model file whose index is open: its inner graphs' tensors are
+ * added to that. */
+hull_status front_import_index(front_model **out, weights *native,
+                               const char *path, const weights *checkpoint)
+    MUST_CHECK;
 void front_free(front_model *fm);
 
 /* ---- shared by the frontends (front.c) ----------------------------------- */

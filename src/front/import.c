@@ -393,6 +393,19 @@ static hull_status as_file_error(hull_status st)
 hull_status front_import(front_model **out, const char *path,
                          const weights *checkpoint)
 {
+    weights *native;
+    hull_status st;
+
+    *out = NULL;
+    TRY(weights_open(&native, path, NULL));
+    st = front_import_index(out, native, path, checkpoint);
+    weights_unref(native);
+    return st;
+}
+
+hull_status front_import_index(front_model **out, weights *native,
+                               const char *path, const weights *checkpoint)
+{
     front_private priv = {0};
     front f = {.priv = &priv, .checkpoint = checkpoint};
     front_model *fm = mem_calloc(1, sizeof *fm);
@@ -402,7 +415,7 @@ hull_status front_import(front_model **out, const char *path,
     if (!fm)
         return fail_oom(sizeof *fm);
     f.fm = fm;
-    TRY_OUT(weights_open(&fm->native, path, NULL));
+    fm->native = weights_ref(native);
     TRY_OUT(ir_new(&fm->m));
     TRY_OUT(ir_new(&fm->recipes));
     f.m = fm->m;

@@ -214,6 +214,7 @@ val onnx_one_element(onnx_call *c, const char *name)
 
     TRY_OUT(st);
     TRY_OUT(weights_new(&w, WEIGHTS_MEMORY));
+    weights_watch_with(w, c->f->fm->native);
     TRY_OUT(onnx_tensor_add(w, str_of(name), a->t, -1, "", true));
     TRY_OUT(read_one(c, w, &v));
 out:

@@ -252,3 +252,17 @@ void options_code_text(buf *out, const options *o)
         buf_putc(out, '\n');
     }
 }
+
+void options_plan_text(buf *out, const options *o)
+{
+    for (int i = 0; i < OPT_COUNT; i++) {
+        if (rows[i].effect == EFFECT_RUN && i != OPT_keep)
+            continue;
+        buf_printf(out, "%s=", rows[i].key);
+        if (rows[i].type == OPT_STR)
+            buf_quoted(out, option_str(o, (option_id)i));
+        else
+            buf_printf(out, "%" PRId64, option_int(o, (option_id)i));
+        buf_putc(out, '\n');
+    }
+}

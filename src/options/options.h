@@ -29,5 +29,8 @@ str option_str(const options *o, option_id id);
 bool option_lists(const options *o, option_id id, str word);
 /* Appends "key=value\n" for every CODE option: a part of the cache key. */
 void options_code_text(buf *out, const options *o);
+/* The same for every option that a plan depends on: CODE, PLAN, and `keep`,
+ * which says whose values the plan holds. */
+void options_plan_text(buf *out, const options *o);
 
 #endif

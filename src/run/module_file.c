@@ -317,6 +317,7 @@ static hull_status put_totals(json_t *top, const plan *p)
     TRY(json_put(top, "cache", json_string(!p->asked_cache ? "none"
                                            : t.all_hit     ? "hit"
                                                            : "miss")));
+    TRY(json_put(top, "direct", json_boolean(p->direct)));
     TRY(json_put(top, "engine_bytes",
                  json_integer((json_int_t)t.engine_bytes)));
     TRY(json_put(top, "import_seconds", json_real(p->import_seconds)));

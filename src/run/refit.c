@@ -147,25 +147,32 @@ static hull_status bind_only(module *m, weights *w, bind_options *how)
     return st;
 }
 
-hull_status module_fill(module *m, const front_model *fm, weights *w,
+hull_status module_fill(module *m, const weights *native, weights *w,
                         const options *o)
 {
     /* A PT2 signature names everything; other formats may not. */
     bind_options how = {.o = o,
-                        .allow_unread = strcmp(fm->format, "pt2") != 0};
+                        .allow_unread = weights_kind(native) != WEIGHTS_PT2};
     bool fill = !option_on(o, OPT_strip_weights);
 
     if (is_model(w) && weights_n_files(w) > 0)
         return from_model(m, w, o, fill, NULL);
     if (option_on(o, OPT_learn))
-        how.model = fm->native;
+        how.model = native;
     return fill ? refit(m, w, &how, NULL) : bind_only(m, w, &how);
 }
 
-hull_status module_fill_native(module *m, const front_model *fm,
+hull_status module_fill_native(module *m, weights *native, const str *names,
                                const options *o, hull_refit_report *report)
 {
-    bind_options how = {.o = o, .native = true};
+    bind_options how = {.o = o, .native = true, .by_position = names};
+
+    return refit(m, native, &how, report);
+}
+
+static hull_status fill_other(module *m, const front_model *fm,
+                              const options *o, hull_refit_report *report)
+{
     hull_status st;
     str *names = mem_calloc(fm->n_holes + 1, sizeof *names);
 
@@ -173,8 +180,7 @@ hull_status module_fill_native(module *m, const front_model *fm,
         return fail_oom(fm->n_holes * sizeof *names);
     for (uint32_t i = 0; i < fm->n_holes; i++)
         names[i] = fm->holes[i].name;
-    how.by_position = names;
-    st = refit(m, fm->native, &how, report);
+    st = module_fill_native(m, fm->native, names, o, report);
     mem_free(names);
     return st;
 }
@@ -246,7 +252,7 @@ static hull_status import_and_fill(module *m, const char *path, bool names,
         weights_kind(fm->native) == WEIGHTS_PT2)
         st = by_names(m, fm->native, o, fill, report);
     else if (st == HULL_OK && fill)
-        st = module_fill_native(m, fm, o, report);
+        st = fill_other(m, fm, o, report);
     front_free(fm);
     return note_path(st, path);
 }

@@ -193,13 +193,14 @@ hull_status module_refit(module *m, weights *w, const options *o,
 /* The regular refit: another model file of the same architecture. */
 hull_status module_refit_model(module *m, const char *path, const options *o,
                                hull_refit_report *report) MUST_CHECK;
-/* Fills from the imported model's own tensors, bound by position. */
-hull_status module_fill_native(module *m, const front_model *fm,
+/* Fills from a model's own tensors, bound by position: `names` in hole order,
+ * or NULL for the module's own model. */
+hull_status module_fill_native(module *m, weights *native, const str *names,
                                const options *o, hull_refit_report *report)
     MUST_CHECK;
 /* First fill with a checkpoint; with learn=on the model's values decide. With
  * strip_weights=on it is bound only, so that headers suffice. */
-hull_status module_fill(module *m, const front_model *fm, weights *w,
+hull_status module_fill(module *m, const weights *native, weights *w,
                         const options *o) MUST_CHECK;
 hull_status module_rollback(module *m) MUST_CHECK;
 

@@ -33,7 +33,15 @@ struct hull_weights {
     strmap by_name;
     strmap by_memory; /* the caller's, without a release callback */
     arena names;
+    weight_reads *reads; /* who watches; or NULL */
+    bool decoded_elsewhere; /* an owned value came out of another file */
 };
+
+/* reads.c: for whoever reads bytes or adds a tensor; nothing unless watched. */
+void weights_note_place(const weights *w, int32_t number, uint64_t off,
+                        const void *p, uint64_t n);
+void weights_note_memory(const weights *w, const void *p, uint64_t n);
+void weights_note_late(const weights *w, bytes message, bool sparse);
 
 /* Product of the dims; HULL_EFORMAT on a negative dim or overflow. */
 hull_status weights_numel(uint64_t *out, str name, uint32_t rank,

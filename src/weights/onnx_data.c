@@ -361,6 +361,7 @@ static hull_status place_view(weight_storage *s, const weights *w, bytes b,
         return fail(HULL_EINTERNAL, "tensor outside of its file %s", f->path);
     s->file = index;
     s->off = (uint64_t)((uintptr_t)b.p - (uintptr_t)f->p);
+    s->payload = true;
     return HULL_OK;
 }
 
@@ -423,6 +424,8 @@ hull_status onnx_tensor_add(weights *w, str name, bytes tensor, int32_t index,
     st = parse(&t, tensor, base);
     if (st == HULL_OK)
         st = add_proto(w, name, &t, index, model, inline_value);
+    if (st == HULL_OK)
+        weights_note_late(w, tensor, false);
     proto_fini(&t);
     return st;
 }

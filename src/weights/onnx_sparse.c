@@ -101,7 +101,7 @@ static hull_status check_parts(sparse *s, const weight_entry *v,
     return HULL_OK;
 }
 
-static hull_status read_parts(sparse *s, const char *model)
+static hull_status read_parts(weights *into, sparse *s, const char *model)
 {
     const weight_entry *v, *i;
     weights *w = NULL;
@@ -119,6 +119,7 @@ static hull_status read_parts(sparse *s, const char *model)
         TRY_OUT(fail_oom(v->len));
     TRY_OUT(weights_read(w, v, s->elements));
     TRY_OUT(weights_read(w, i, s->at));
+    into->decoded_elsewhere |= w->n_files > 0;
 out:
     weights_unref(w);
     return note(st, "sparse tensor '%.*s'", STR_ARG(s->name));
@@ -210,8 +211,9 @@ hull_status onnx_sparse_add(weights *w, str name, bytes b, const char *model,
         s.name = name;
     if (s.name.n == 0)
         TRY_OUT(fail(HULL_EFORMAT, "a sparse initializer has no name"));
-    TRY_OUT(read_parts(&s, model));
+    TRY_OUT(read_parts(w, &s, model));
     TRY_OUT(add_dense(w, &s, inline_value));
+    weights_note_late(w, b, true);
 out:
     mem_free(s.dims);
     mem_free(s.elements);

@@ -274,7 +274,8 @@ static hull_status record_storage(config *c, weight_entry *e, str path,
                                   const zip_entry *z)
 {
     weights *w = c->a->w;
-    weight_storage s = { .file = c->a->index, .off = z->off, .len = z->size };
+    weight_storage s = { .file = c->a->index, .off = z->off, .len = z->size,
+                         .payload = !str_ends(z->name, ".json") };
     uint32_t first;
     uint64_t numel;
 

@@ -31,7 +31,8 @@ static hull_status add_tensor(weights *w, torch_values *v, int32_t index,
                     "the file",
                     STR_ARG(s->key), STR_ARG(name));
     if (s->index == 0) {
-        weight_storage g = { .file = index, .off = s->off, .len = s->len };
+        weight_storage g = { .file = index, .off = s->off, .len = s->len,
+                             .payload = true };
 
         TRY(weights_add_storage(w, &g, &s->index));
         s->index++;

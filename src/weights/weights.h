@@ -34,6 +34,8 @@ typedef struct weight_storage {
     void (*release)(void *user);
     void *release_user;
     bool absent;          /* exported with fake tensors: there are no bytes */
+    bool payload;         /* bytes of a model file that its reader takes for
+                           * values alone: no part of its skeleton */
 } weight_storage;
 
 typedef struct weight_entry {
@@ -122,6 +124,49 @@ bool weights_identity(const weights *w, const weight_entry *e,
                       weight_identity *out);
 /* BLAKE2b-256 over names, dtypes, shapes and bytes in name order. Reads all. */
 hull_status weights_digest(const weights *w, digest *out) MUST_CHECK;
+
+/* ---- skeleton.c, reads.c: was this model file imported before? ----------- */
+
+/* Digest of a model file without the payloads of its first n storages.
+ * *out_whole false: no model, or the index has values out of other files. */
+hull_status weights_skeleton(bool *out_whole, digest *out, const weights *w,
+                             size_t n_storages) MUST_CHECK;
+
+/* Bytes of one of an index's files. */
+typedef struct weight_place {
+    uint32_t file;
+    uint64_t off, len;
+    digest bytes;
+} weight_place;
+/* A tensor of an inner graph, which an import adds to the index. */
+typedef struct weight_late {
+    size_t entry;        /* number in the index */
+    uint64_t off, len;   /* its message in file 0 */
+    bool sparse;         /* a SparseTensorProto, else a TensorProto */
+} weight_late;
+/* What went through an index while it was watched: with the skeleton, all that
+ * an import knows of a model file. */
+typedef struct weight_reads {
+    const weights *w;
+    size_t n_entries, n_storages; /* of w, when it began */
+    weight_place *places;         /* no two are one */
+    size_t n, cap;
+    weight_late *late;
+    size_t n_late, cap_late;
+    strmap seen;
+    bool failed;                  /* the list is not complete */
+} weight_reads;
+/* From now on, until unwatch; r must outlive that. One thread. */
+void weights_watch(weights *w, weight_reads *r);
+/* A passing index over parts of other's file: its reads count there. */
+void weights_watch_with(weights *w, const weights *other);
+void weights_unwatch(weights *w);
+void weight_reads_fini(weight_reads *r);
+/* Reads the place again: its digest. HULL_EFORMAT when w has no such place. */
+hull_status weight_place_read(weight_place *p, const weights *w) MUST_CHECK;
+/* Adds the tensor again, as an import would. */
+hull_status weights_add_late(weights *w, str name, const weight_late *late,
+                             bool inline_value) MUST_CHECK;
 
 /* For readers: takes the mapping (leaves *f zeroed), returns its index. */
 hull_status weights_take_file(weights *w, file *f, int32_t *out_index)

@@ -31,14 +31,18 @@ const void *weights_view(const weights *w, const weight_entry *e)
 {
     static const uint64_t empty[1];
     const weight_storage *s = &w->storages[e->storage];
+    const uint8_t *p;
 
     if (!e->dense || s->absent)
         return NULL;
     if (e->len == 0)
         return empty;
+    p = s->file >= 0 ? w->files[s->file].p + s->off : memory_of(s);
     if (s->file >= 0)
-        return w->files[s->file].p + s->off + e->off;
-    return memory_of(s) + e->off;
+        weights_note_place(w, s->file, s->off + e->off, p + e->off, e->len);
+    else
+        weights_note_memory(w, p + e->off, e->len);
+    return p + e->off;
 }
 
 /* [off, off + n) of a storage. */
@@ -47,9 +51,13 @@ static hull_status read_storage(const weights *w, const weight_storage *s,
 {
     if (n == 0)
         return HULL_OK;
-    if (s->file >= 0)
-        return file_read_at(&w->files[s->file], s->off + off, dst, n);
+    if (s->file >= 0) {
+        TRY(file_read_at(&w->files[s->file], s->off + off, dst, n));
+        weights_note_place(w, s->file, s->off + off, dst, n);
+        return HULL_OK;
+    }
     memcpy(dst, memory_of(s) + off, n);
+    weights_note_memory(w, memory_of(s) + off, n);
     return HULL_OK;
 }
 
@@ -84,13 +92,14 @@ static hull_status walker_init(walker *k, const weights *w,
     if (e->dense)
         return HULL_OK;
     k->elem = hull_dtype_bits(e->dtype) / 8;
-    if (s->file < 0) {
-        k->base = memory_of(s) + e->off;
-        return HULL_OK;
-    }
     for (uint32_t i = 0; i < e->rank; i++)
         span += (uint64_t)((e->shape[i] - 1) * e->strides[i]);
     span *= k->elem;
+    if (s->file < 0) {
+        k->base = memory_of(s) + e->off;
+        weights_note_memory(w, k->base, span);
+        return HULL_OK;
+    }
     k->copy = mem_alloc(span);
     if (!k->copy)
         return fail_oom(span);

@@ -455,3 +455,18 @@ def rules():
         "x = concat " + ", ".join(["\"a\""] * 500) + " {axis=0}\n",
         "x = \"" + "a" * 100000 + "\"\n", "." * 100000 + " = a\n"]
     return {f"rules{i}": t.encode() for i, t in enumerate(texts)}
+
+
+# ---- manifests of direct mode ----------------------------------------------
+
+def manifest():
+    whole = "0:0:8 0:64:16 0:0:1\n"
+    files = {
+        "whole": whole, "many": whole * 1000, "no_end": whole[:-1],
+        "long": " 0:0:1" * 10_000 + "\n", "short": "0:0\n",
+        "far": "0:18446744073709551615:1\n", "huge": f"0:0:{1 << 63}\n",
+        "file": "4294967295:0:1\n7:0:1\n", "minus": "0:-1:1\n",
+        "blanks": " " * 10_000 + "\n" * 10_000, "empty": "0:0:0\n",
+        "sum": f" 0:0:{1 << 62}" * 5 + "\n", "nul": "0:0:1\0:2\n",
+    }
+    return {f"manifest_{k}": v.encode() for k, v in files.items()}

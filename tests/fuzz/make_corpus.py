@@ -43,6 +43,7 @@ SEEDS = {
     "bundle": ["%/all.pack"],
     "engine": ["%/*.engine"],
     "module": ["%/stripped.hull", "%/sources.hull", "%/prepared.hull"],
+    "plan": ["%/*.plan"],
     "run": ["demo/digits.onnx", "demo/digits.pt2"],
 }
 SOUP = 250  # of each frontend
@@ -61,6 +62,7 @@ HOSTILE = {
     "weights": [hostile.safetensors, hostile.torch, hostile.onnx],
     "ir": [hostile.ir],
     "model": [hostile.onnx],
+    "plan": [hostile.manifest],
 }
 HOSTILE["model"] += (
     lambda: stir("onnx", soup.onnx, list(soup.onnx_rows())),
@@ -141,7 +143,7 @@ def unpack(source, to):
 
 def make_modules(hull, folder):
     """The demo's model without and with its weights, as module files, and the
-    engines of its cache; no section is compressed."""
+    engines and plans of its cache; no section is compressed."""
     demo = os.path.join(ROOT, "demo")
     cache = os.path.join(folder, "cache")
     for name, flags in (("stripped", ["--strip-weights"]), ("sources", []),
@@ -155,7 +157,7 @@ def make_modules(hull, folder):
     found = sorted(os.path.join(f, n) for f, _, names in os.walk(cache)
                    for n in names)
     for i, path in enumerate(p for p in found if is_container(p)):
-        unpack(path, os.path.join(folder, f"{i}.engine"))
+        unpack(path, os.path.join(folder, f"{i}{os.path.splitext(path)[1]}"))
     subprocess.run([hull, "bench", os.path.join(demo, "digits.onnx"),
                     "--cache", cache, "--save-profile", "--profile",
                     "--rounds", "1", "--seconds", "0.01"], check=True,
