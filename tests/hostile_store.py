@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: 2026 The Hull authors
-"""Stores that misbehave: hostile_store.py LOG
+"""Stores that misbehave: hostile_store.py LOG [ADDRESS]
 
-Listens on two ports of the loopback and prints their numbers. Over HTTP the
+Listens on two ports of the address (the loopback) and prints their numbers. Over HTTP the
 first part of a path says what a GET gets (HTTP below); PUT stores what DELETE
 removes, under the path's last parts. Over Redis the number of the database
 says it (REDIS below). Every request is a line of LOG: method, path, the header
@@ -22,6 +22,15 @@ values, tries, lock = {}, {}, threading.Lock()
 def answer(status, body=b"", more=b"", length=None):
     return (b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n%s\r\n" %
             (status, len(body) if length is None else length, more) + body)
+
+
+def drip(to, data):
+    """Two seconds for the whole, each piece a line of the log."""
+    size = len(data) // 40 + 1
+    for i in range(0, len(data), size):
+        LOG.write(f"drip {i // size}\n")
+        to.wfile.write(data[i:i + size])
+        time.sleep(0.05)
 
 
 class Http(socketserver.StreamRequestHandler):
@@ -80,6 +89,7 @@ class Http(socketserver.StreamRequestHandler):
                 (other, path.replace("/far/", "/good/").encode()))),
             "silent": lambda: time.sleep(3600),
             "slow": lambda: self.trickle(answer(200, value)),
+            "drip": lambda: drip(self, answer(200, value)),
             "hang": lambda: (self.say(answer(200, value[:len(value) // 2],
                                              length=len(value))),
                              time.sleep(3600)),
@@ -142,6 +152,7 @@ REDIS = {
     13: None,   # a byte at a time
     14: ...,    # bytes without end
 }
+REDIS_DRIPS = 15  # what was SET, slowly
 
 
 class Redis(socketserver.StreamRequestHandler):
@@ -160,6 +171,14 @@ class Redis(socketserver.StreamRequestHandler):
             if words[0] == b"SELECT":
                 db = int(words[1])
                 self.wfile.write(b"+OK\r\n")
+                continue
+            if words[0] == b"SET":
+                values[words[1]] = words[2]
+                self.wfile.write(b"+OK\r\n")
+                continue
+            if db == REDIS_DRIPS and words[0] == b"GET" and words[1] in values:
+                value = values[words[1]]
+                drip(self, b"$%d\r\n%s\r\n" % (len(value), value))
                 continue
             say = REDIS.get(db, b"$-1\r\n")
             if say is None:
@@ -186,7 +205,8 @@ class Server(socketserver.ThreadingTCPServer):
 def main():
     ports = []
     for handler in (Http, Redis):
-        server = Server(("127.0.0.1", 0), handler)
+        server = Server((sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1",
+                         0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         ports.append(str(server.server_address[1]))
     print(" ".join(ports), flush=True)

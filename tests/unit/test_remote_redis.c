@@ -228,7 +228,7 @@ static void machine(int i, double predicted, int say, int may)
 {
     cache_build b = CACHE_BUILD_NONE;
     cache_key k = key_number(1);
-    char name[8], byte = 'x';
+    char name[16], byte = 'x';
     cache *c;
 
     snprintf(name, sizeof name, "m%d", i);
@@ -273,7 +273,7 @@ static uint64_t sum_of(int n, const char *counter)
     uint64_t sum = 0;
 
     for (int i = 0; i < n; i++) {
-        char name[8];
+        char name[16];
         cache *c;
 
         snprintf(name, sizeof name, "m%d", i);
