@@ -42,6 +42,7 @@ SEEDS = {
     "model": ["demo/digits.onnx", "demo/digits.pt2"],
     "bundle": ["%/all.pack"],
     "engine": ["%/*.engine"],
+    "envelope": ["%/*.envelope"],
     "module": ["%/stripped.hull", "%/sources.hull", "%/prepared.hull"],
     "plan": ["%/*.plan"],
     "run": ["demo/digits.onnx", "demo/digits.pt2"],
@@ -157,7 +158,15 @@ def make_modules(hull, folder):
     found = sorted(os.path.join(f, n) for f, _, names in os.walk(cache)
                    for n in names)
     for i, path in enumerate(p for p in found if is_container(p)):
-        unpack(path, os.path.join(folder, f"{i}{os.path.splitext(path)[1]}"))
+        kind = os.path.splitext(path)[1]
+        to = os.path.join(folder, f"{i}{kind}")
+        unpack(path, to)
+        if kind != ".engine":
+            continue
+        for source, packed in ((path, "packed"), (to, "plain")):
+            with open(source, "rb") as f:
+                write(folder, f"{i}.{packed}.envelope",
+                      inside.envelope(b"engine", f.read()))
     subprocess.run([hull, "bench", os.path.join(demo, "digits.onnx"),
                     "--cache", cache, "--save-profile", "--profile",
                     "--rounds", "1", "--seconds", "0.01"], check=True,
