@@ -55,7 +55,7 @@ compile() {
     local cache=$top/$1 store=$2
     shift 2
     "$hull" compile demo/digits.onnx --cache "$cache" \
-        --set "cache_remote=$store" "$@" -o "$cache.hull" 2>>"$top/log" |
+        --set "cache_remote=$store" --set cache_direct=off "$@" -o "$cache.hull" 2>>"$top/log" |
         grep -o 'cache [a-z]*'
 }
 export -f compile
@@ -113,6 +113,14 @@ cmp "$top/a.hull" "$top/b.hull"
 [ "$(compile_on_b b none)" = "cache hit" ]
 expect b hits=2 hits_remote=1 hits_disk=1
 ok "B hits what A built, and has it from then on"
+
+redis-cli -h 10.77.0.1 flushall >/dev/null
+[ "$(compile ad $url --set cache_direct=on)" = "cache miss" ]
+[ "$(compile_on_b bd $url --set cache_direct=on)" = "cache hit" ]
+expect ad direct_misses=1 direct_hits=0 remote_stores=3
+expect bd direct_hits=1 direct_misses=0 hits_remote=1 builds=0
+cmp "$top/ad.hull" "$top/bd.hull"
+ok "B takes plan and manifest from there, too"
 
 redis-cli -h 10.77.0.1 flushall >/dev/null
 [ "$(compile as $url --set cache_secret="$top/secret")" = "cache miss" ]

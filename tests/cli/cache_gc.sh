@@ -13,7 +13,8 @@ sizes() {
 }
 fill() {
     for fuse in on off; do
-        "$HULL" compile "$model" --cache cache -o x.hull --set fuse=$fuse >log
+        "$HULL" compile "$model" --cache cache -o x.hull --set fuse=$fuse \
+            --set cache_direct=off >log
     done
 }
 key=$("$HULL" compile "$model" --print-key)

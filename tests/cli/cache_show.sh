@@ -17,9 +17,9 @@ names() {
         -e 's/ +/ /g'
 }
 try ls
-"$HULL" compile "$model" --cache cache -o x.hull >log
-"$HULL" compile "$model" --cache cache -o x.hull --set fuse=off >log
-"$HULL" run "$model" --cache cache -i "$ROOT/demo/test.npz" >log
+"$HULL" compile "$model" --cache cache --set cache_direct=off -o x.hull >log
+"$HULL" compile "$model" --cache cache --set cache_direct=off -o x.hull --set fuse=off >log
+"$HULL" run "$model" --cache cache --set cache_direct=off -i "$ROOT/demo/test.npz" >log
 try ls | names
 try ls --kind engine | names
 try ls --kind frob
@@ -41,12 +41,13 @@ j = json.load(open("text"))
 print(j["options"]["fuse"], j["kind"], j["preimage"].splitlines()[0])'
 
 # Times of tuning, readable.
-"$HULL" bench "$model" --cache cache -i "$ROOT/demo/test.npz" --save-profile \
+"$HULL" bench "$model" --cache cache --set cache_direct=off -i "$ROOT/demo/test.npz" --save-profile \
     --profile --rounds 1 --seconds 0.01 --threads 1 >log 2>&1
 "$HULL" cache ls --cache cache --kind notes | names
 notes=$("$HULL" cache ls --cache cache --kind notes | cut -d ' ' -f 1)
 try show "$notes" | names | sed -E 's/^( [0-9]+ N ms)/TIME/' | sort -u
-try show ''  | sed -E 's/[0-9a-f]{16}/KEY/g'
+try show ''  | sed -E 's/[0-9a-f]{16}/KEY/g' |
+    sed -E 's/: KEY \(.*/: .../'
 try show feed
 try show frob
 try shw

@@ -10,7 +10,7 @@ export HULL_CPU_ISA=none
 model=$ROOT/demo/digits.onnx
 echo 'the cache is empty'
 why "$model"
-"$HULL" compile "$model" --cache cache -o x.hull >log
+"$HULL" compile "$model" --cache cache --set cache_direct=off -o x.hull >log
 echo 'from another exporter: with its batch norms, and with a range'
 why "$ROOT/demo/digits.pt2"
 echo 'an option and the target'
@@ -37,7 +37,7 @@ why "$model" | grep -o 'set aside'
 echo 'there, but not signed'
 printf 'a secret of enough bytes\n' >secret
 chmod 600 secret
-"$HULL" compile "$model" --cache cache -o x.hull >log
+"$HULL" compile "$model" --cache cache --set cache_direct=off -o x.hull >log
 why "$model" --set cache_secret=secret
-"$HULL" compile "$model" --cache cache -o x.hull --set cache_limit=4000 --set fuse=off >log
+"$HULL" compile "$model" --cache cache --set cache_direct=off -o x.hull --set cache_limit=4000 --set fuse=off >log
 why "$model" | tail -n 2

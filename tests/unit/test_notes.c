@@ -312,6 +312,7 @@ static void compile_tuned(cache *c, const char *op, bool twice)
     write_model(path, op, twice);
     assert_int_equal(hull_options_new(&o), HULL_OK);
     assert_int_equal(hull_options_set(o, "tune", "on"), HULL_OK);
+    assert_int_equal(hull_options_set(o, "cache_direct", "off"), HULL_OK);
     assert_int_equal(hull_compile(&m, path, NULL, c, o), HULL_OK);
     hull_module_unref(m);
     hull_options_free(o);
