@@ -576,6 +576,27 @@ static void test_each_byte(void **state)
     cache_unref(c);
 }
 
+/* What was carried to another machine's folder hits there as well. */
+static void test_carried(void **state)
+{
+    cache *c = open_cache(), *other;
+    uint64_t n, added, refused;
+
+    (void)state;
+    write_model(at("model.onnx"), &usual);
+    assert_false(direct_or_not(at("model.onnx"), NULL, c, NULL, NULL, "here"));
+    OK(hull_cache_export(c, at("all.pack"), &n));
+    assert_int_equal(n, 3);
+    OK(cache_open(&other, at("other"), NULL));
+    OK(hull_cache_import(other, at("all.pack"), &added, &refused));
+    assert_int_equal(added, 3);
+    assert_true(direct_or_not(at("model.onnx"), NULL, other, NULL, NULL,
+                              "there"));
+    assert_int_equal(stat_of(other, "builds"), 0);
+    cache_unref(other);
+    cache_unref(c);
+}
+
 /* ---- the skeleton -------------------------------------------------------- */
 
 static bool skeleton_of(digest *out, const char *path)
@@ -1064,7 +1085,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_variants), TEST(test_literal), TEST(test_sets),
         TEST(test_options),
-        TEST(test_reads), TEST(test_names), TEST(test_each_byte),
+        TEST(test_reads), TEST(test_names), TEST(test_carried),
+        TEST(test_each_byte),
         TEST(test_skeleton), TEST(test_own_data), TEST(test_damage),
         TEST(test_each_bit), TEST(test_untrue_plan),
         TEST(test_hostile_manifest), TEST(test_changed),
