@@ -12,7 +12,7 @@ libhiredis-dev libjansson-dev libjpeg62-turbo-dev libopenjp2-7-dev
 libpcre2-dev libpng-dev libsodium-dev libtiff-dev libwebp-dev libxxhash-dev
 libzstd-dev zlib1g-dev"
 test="g++ binutils python3 clang libclang-rt-14-dev libcmocka-dev libzip-dev
-iproute2 libonnx-dev libonnx-testdata libprotobuf-c-dev nginx-light
+iproute2 libonnx-dev libonnx-testdata libprotobuf-c-dev nginx-light openssl
 protobuf-c-compiler redis-server zstd"
 
 case "${1-}" in

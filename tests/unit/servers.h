@@ -138,8 +138,8 @@ UNUSED static server start_redis(const char *password)
 }
 
 /* Locations: / takes and gives; /token/ and /basic/ want credentials; /moved/
- * redirects to /; /broken/ answers 503. */
-UNUSED static server start_nginx(void)
+ * redirects to /; /broken/ answers 503. `more` are further servers. */
+UNUSED static server start_nginx_with(const char *more)
 {
     static const char config[] =
         "daemon off;\nmaster_process off;\npid nginx.pid;\n"
@@ -156,20 +156,63 @@ UNUSED static server start_nginx(void)
         "\"Basic dTpw\") { return 401; } }\n"
         "    location /moved/ { rewrite ^/moved/(.*)$ /$1;\n"
         "      return 307 $uri; }\n"
-        "    location /broken/ { return 503; }\n  }\n}\n";
-    char text[2048], prefix[80];
+        "    location /broken/ { return 503; }\n  }\n%s}\n";
+    char text[3072], prefix[80];
     char *argv[] = {"nginx", "-p", prefix, "-c", "nginx.conf", "-e",
                     "error.log", NULL};
     int port = free_port();
     server s;
 
-    snprintf(text, sizeof text, config, port);
+    snprintf(text, sizeof text, config, port, more);
     snprintf(prefix, sizeof prefix, "%s/", folder);
     file_in("nginx.conf", text);
     assert_int_equal(mkdir(path_in("www"), 0700), 0);
     s = start(program("nginx"), argv, -1);
     s.port = port;
     wait_for(&s);
+    return s;
+}
+
+UNUSED static server start_nginx(void)
+{
+    return start_nginx_with("");
+}
+
+/* Has a certificate of its own for 127.0.0.1, "cert.pem", on the second port;
+ * /plain/ redirects to a store without TLS, /moved/ to one with. */
+UNUSED static server start_nginx_tls(void)
+{
+    static const char block[] =
+        "  server {\n    listen 127.0.0.1:%d ssl;\n    root www;\n"
+        "    ssl_certificate cert.pem;\n    ssl_certificate_key key.pem;\n"
+        "    dav_methods PUT DELETE;\n    create_full_put_path on;\n"
+        "    location / { }\n"
+        "    location /moved/ { rewrite ^/moved/(.*)$ /$1;\n"
+        "      return 307 $uri; }\n"
+        "    location /plain/ { rewrite ^/plain/(.*)$ /$1;\n"
+        "      return 307 http://127.0.0.1:%d$uri; }\n  }\n";
+    char key[128], cert[128], more[1024];
+    char *argv[] = {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-subj", "/CN=hull", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
+                    cert, NULL};
+    server maker, s, plain = {.port = free_port()};
+    int port = free_port(), status;
+
+    snprintf(key, sizeof key, "%s/key.pem", folder);
+    snprintf(cert, sizeof cert, "%s/cert.pem", folder);
+    maker = start(program("openssl"), argv, -1);
+    assert_int_equal(waitpid(maker.pid, &status, 0), maker.pid);
+    assert_int_equal(status, 0);
+    close(maker.in);
+    snprintf(more, sizeof more, block, port, plain.port);
+    snprintf(more + strlen(more), sizeof more - strlen(more),
+             "  server {\n    listen 127.0.0.1:%d;\n    root www;\n"
+             "    dav_methods PUT DELETE;\n    create_full_put_path on;\n"
+             "  }\n", plain.port);
+    s = start_nginx_with(more);
+    s.second_port = port;
     return s;
 }
 

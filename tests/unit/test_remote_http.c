@@ -212,6 +212,42 @@ static void redirects_are_followed(void **state)
     cache_unref(b);
 }
 
+/* A certificate that nobody vouches for is no store; with `cacert` it is. From
+ * there no redirect leads to a server without TLS. */
+static void tls_is_checked(void **state)
+{
+    char at[4][300];
+    cache *a, *b, *c, *d;
+
+    (void)state;
+    NEED("nginx");
+    NEED("openssl");
+    web = start_nginx_tls();
+    for (int i = 0; i < 4; i++) {
+        static const char *const paths[] = {"x", "x", "moved/x", "plain/x"};
+
+        snprintf(at[i], sizeof at[i], "https://127.0.0.1:%d/%s%s%s",
+                 web.second_port, paths[i], i == 0 ? "" : "|cacert=",
+                 i == 0 ? "" : path_in("cert.pem"));
+    }
+    a = open_cache("a", "cache_remote", at[1], "cache_memory", "0");
+    put_number(a, 1, 3000);
+    expect_stats(a, "stores", 1, "remote_stores", 1);
+    b = open_cache("b", "cache_remote", at[0], "cache_memory", "0");
+    assert_false(get_number(b, 1));
+    expect_stats(b, "misses", 1, "remote_errors", 1);
+    c = open_cache("c", "cache_remote", at[2], "cache_memory", "0");
+    assert_true(get_number(c, 1));
+    expect_stats(c, "hits", 1, "hits_remote", 1);
+    d = open_cache("d", "cache_remote", at[3], "cache_memory", "0");
+    assert_false(get_number(d, 1));
+    expect_stats(d, "misses", 1, "remote_errors", 1);
+    cache_unref(a);
+    cache_unref(b);
+    cache_unref(c);
+    cache_unref(d);
+}
+
 /* Each call tries three times; three calls in a row, and no more are made,
  * by whichever cache of the process. */
 static void broken_store_is_left_alone(void **state)
@@ -560,6 +596,7 @@ int main(void)
         SERVED(read_only_store_gets_nothing),
         SERVED(credentials_are_sent),
         SERVED(redirects_are_followed),
+        SERVED(tls_is_checked),
         SERVED(broken_store_is_left_alone),
         SERVED(absent_servers_are_misses),
         SERVED(threads_share_a_store),
