@@ -49,7 +49,7 @@ for backend in ("ref", "cpu"):
     for n in p["nodes"]:
         assert n["ms"] >= 0 and n["gbps"] >= 0 and n["name"], n
         # What is above comes from other work on the machine.
-        assert 0 <= n["roofline_percent"] < 150 and n["kernel"], n
+        assert 0 <= n["roofline_percent"] < 300 and n["kernel"], n
     # Two convolutions and two products have operations.
     products = [n for n in p["nodes"] if "gflops" in n]
     assert len(products) == 4, products
