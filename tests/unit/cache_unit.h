@@ -51,8 +51,8 @@ UNUSED static int remove_folder(void **state)
 
 UNUSED static const char *path_in(const char *name)
 {
-    static char paths[8][320];
-    static unsigned turn;
+    static _Thread_local char paths[8][320];
+    static _Thread_local unsigned turn;
     char *path = paths[turn++ % 8];
 
     snprintf(path, 320, "%s/%s", folder, name);
