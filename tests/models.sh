@@ -42,7 +42,7 @@ run() {
 
 # Outputs for the first size, to be compared byte by byte.
 keep() {
-    check "$1 outputs" "$hull" run "$2" --input "$models/$1/io.npz" -o "$3"
+    check "$1 outputs" "$hull" run "$2" --input "$models/${1% *}/io.npz" -o "$3"
 }
 
 # A, then B, then A again.
@@ -66,6 +66,9 @@ for dir in "$models"/*/; do
     name=$(basename "$dir")
     case $name in checkpoints | eeg-seizure-B | pdnsmos-p835) continue ;; esac
     run "$name" "$(echo "$dir"*.onnx)"
+    check "save $name" "$hull" compile "$(echo "$dir"*.onnx)" --no-cache \
+        -o "$scratch/saved.hull"
+    keep "$name saved" "$scratch/saved.hull" "$scratch/saved.safetensors"
 done
 pair eeg-seizure-A eeg-seizure-B
 pair dnsmos-p835 pdnsmos-p835

@@ -71,7 +71,8 @@ size_t weights_n_storages(const weights *w)
 bool weights_outlives_call(const weights *w)
 {
     for (size_t i = 0; i < w->n_storages; i++)
-        if (w->storages[i].memory && !w->storages[i].release)
+        if (w->storages[i].memory && w->storages[i].len > 0 &&
+            !w->storages[i].release)
             return false;
     return true;
 }

@@ -138,6 +138,7 @@ static void plain_bytes(void **state)
     assert_true(weights_storage(w, find(w, "raw"))->file >= 0);
     assert_true(weights_storage(w, find(w, "packed"))->file >= 0);
     assert_false(find(w, "raw")->inline_value);
+    assert_true(weights_outlives_call(w)); /* nobody owns nothing */
     weights_unref(w);
     survive_no_memory(at("m.onnx"));
 }
