@@ -42,9 +42,10 @@ class Http(socketserver.StreamRequestHandler):
             self.say(data[i:i + 1])
             time.sleep(pause)
 
-    def forever(self, data):
+    def forever(self, data, pause=0):
         while True:
             self.say(data)
+            time.sleep(pause)
 
     def close_now(self):
         self.close = True
@@ -68,6 +69,9 @@ class Http(socketserver.StreamRequestHandler):
             "endless": lambda: (self.say(
                 b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n"),
                 self.forever(b"10000\r\n" + b"x" * 65536 + b"\r\n")),
+            "steady": lambda: (self.say(
+                b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n"),
+                self.forever(b"800\r\n" + b"x" * 2048 + b"\r\n", 0.1)),
             "headers": lambda: (self.say(b"HTTP/1.1 200 X\r\n"),
                                 self.forever(b"X-A: " + b"y" * 4000 +
                                              b"\r\n")),

@@ -151,6 +151,11 @@ static bool set_limits(request *r)
     return good;
 }
 
+static bool is_https(const request *r)
+{
+    return strncmp(r->url.p, "https:", 6) == 0;
+}
+
 static bool set_security(request *r)
 {
     const curl_lib *l = r->h->lib;
@@ -165,9 +170,11 @@ static bool set_security(request *r)
     SET(CURLOPT_FOLLOWLOCATION, 0L); /* redirect() does */
     SET(CURLOPT_PROXY, t->proxy);    /* "": not that of the environment */
     SET(CURLOPT_NOPROXY, "");
-    SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    if (t->cacert[0] != '\0')
-        SET(CURLOPT_CAINFO, t->cacert);
+    if (is_https(r)) { /* a libcurl without TLS knows no such options */
+        SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+        if (t->cacert[0] != '\0')
+            SET(CURLOPT_CAINFO, t->cacert);
+    }
     SET(CURLOPT_HTTPHEADER, r->foreign ? r->h->few : r->h->headers);
     if (r->foreign)
         return good;
@@ -284,7 +291,7 @@ static bool is_redirect(const request *r)
  * of another URL, never with a body as something that is no PUT. */
 static hull_status check_redirect(request *r, const tier_config *to)
 {
-    bool was_safe = strncmp(r->url.p, "https:", 6) == 0;
+    bool was_safe = is_https(r);
     bool is_safe = strcmp(to->scheme, "https") == 0;
 
     if ((!is_safe && strcmp(to->scheme, "http") != 0) || to->host[0] == '\0')

@@ -151,7 +151,7 @@ void idle_give(idle *i, void *connection);
 /* Writing to a connection that the other end closed must not end the process.
  * Between the two SIGPIPE is held back in this thread. */
 typedef struct no_sigpipe {
-    bool pending, blocked;
+    bool pending;
     sigset_t old;
 } no_sigpipe;
 void no_sigpipe_begin(no_sigpipe *s);

@@ -317,7 +317,7 @@ static double predict_build(str text, const options *o)
 
     for (size_t i = 0; i < text.n; i++)
         lines += text.p[i] == '\n';
-    return (double)lines * (option_on(o, OPT_tune) ? 0.1 : 0.0005);
+    return (double)lines * (option_on(o, OPT_tune) ? 0.1 : 0.00005);
 }
 
 hull_status plan_engine(engine **out, bool *out_hit, str text, const ir *pins,

@@ -178,6 +178,48 @@ UNUSED static server start_nginx(void)
     return start_nginx_with("");
 }
 
+/* A certificate for 127.0.0.1 that vouches for itself: cert.pem, key.pem. */
+UNUSED static void make_certificate(void)
+{
+    char key[128], cert[128];
+    char *argv[] = {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-subj", "/CN=hull", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
+                    cert, NULL};
+    server maker;
+    int status;
+
+    snprintf(key, sizeof key, "%s/key.pem", folder);
+    snprintf(cert, sizeof cert, "%s/cert.pem", folder);
+    maker = start(program("openssl"), argv, -1);
+    assert_int_equal(waitpid(maker.pid, &status, 0), maker.pid);
+    assert_int_equal(status, 0);
+    close(maker.in);
+}
+
+/* Redis over TLS alone. */
+UNUSED static server start_redis_tls(void)
+{
+    char number[16], key[128], cert[128];
+    char *argv[] = {"redis-server", "--port", "0", "--bind", "127.0.0.1",
+                    "--tls-port", number, "--tls-cert-file", cert,
+                    "--tls-key-file", key, "--tls-ca-cert-file", cert,
+                    "--tls-auth-clients", "no", "--save", "", "--dir",
+                    folder, NULL};
+    int port = free_port();
+    server s;
+
+    make_certificate();
+    snprintf(number, sizeof number, "%d", port);
+    snprintf(key, sizeof key, "%s/key.pem", folder);
+    snprintf(cert, sizeof cert, "%s/cert.pem", folder);
+    s = start(program("redis-server"), argv, -1);
+    s.port = port;
+    wait_for(&s);
+    return s;
+}
+
 /* Has a certificate of its own for 127.0.0.1, "cert.pem", on the second port;
  * /plain/ redirects to a store without TLS, /moved/ to one with. */
 UNUSED static server start_nginx_tls(void)
@@ -191,21 +233,11 @@ UNUSED static server start_nginx_tls(void)
         "      return 307 $uri; }\n"
         "    location /plain/ { rewrite ^/plain/(.*)$ /$1;\n"
         "      return 307 http://127.0.0.1:%d$uri; }\n  }\n";
-    char key[128], cert[128], more[1024];
-    char *argv[] = {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                    "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                    "-subj", "/CN=hull", "-addext",
-                    "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
-                    cert, NULL};
-    server maker, s, plain = {.port = free_port()};
-    int port = free_port(), status;
+    server s, plain = {.port = free_port()};
+    int port = free_port();
+    char more[1024];
 
-    snprintf(key, sizeof key, "%s/key.pem", folder);
-    snprintf(cert, sizeof cert, "%s/cert.pem", folder);
-    maker = start(program("openssl"), argv, -1);
-    assert_int_equal(waitpid(maker.pid, &status, 0), maker.pid);
-    assert_int_equal(status, 0);
-    close(maker.in);
+    make_certificate();
     snprintf(more, sizeof more, block, port, plain.port);
     snprintf(more + strlen(more), sizeof more - strlen(more),
              "  server {\n    listen 127.0.0.1:%d;\n    root www;\n"

@@ -533,6 +533,9 @@ static void notes_stay_here(void **state)
 
 /* ---- secrets ------------------------------------------------------------- */
 
+/* Nothing is asked before the first look-up. */
+#define STORES "http://u:p@h/x?y|header=A:b|cacert=/x redis://:p@h/3"
+
 #define SECRET_A file_in("secret_a", "0123456789abcdef")
 #define SECRET_B file_in("secret_b", "0123456789abcdeF")
 
@@ -713,6 +716,103 @@ static void api_refuses(void **state)
     free_shelf(s);
 }
 
+/* What hiredis does when a server has gone. */
+static void writing_to_nobody_ends_nothing(void **state)
+{
+    sigset_t before, after, pending;
+    no_sigpipe hold;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(signal(SIGPIPE, SIG_DFL) == SIG_ERR, 0);
+    assert_int_equal(pipe(fds), 0);
+    close(fds[0]);
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    no_sigpipe_begin(&hold);
+    assert_int_equal(write(fds[1], "x", 1), -1);
+    no_sigpipe_end(&hold);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    sigpending(&pending);
+    assert_int_equal(sigismember(&before, SIGPIPE),
+                     sigismember(&after, SIGPIPE));
+    assert_int_equal(sigismember(&pending, SIGPIPE), 0);
+    close(fds[1]);
+}
+
+/* ---- memory runs out ----------------------------------------------------- */
+
+/* Each allocation of a put and two gets fails in turn: a miss at most, and
+ * nothing leaks. */
+static void each_allocation_may_fail(void **state)
+{
+    cache *c = open_cache("a", "cache_secret", SECRET_A);
+    cache_key k = key_number(1);
+    shelf *s = new_shelf();
+    bool failed = true;
+
+    (void)state;
+    add_shelf(c, s, 0);
+    put_number(c, 1, 3000); /* what stays for the process is there now */
+    assert_true(get_number(c, 1));
+    for (uint64_t n = 1; failed; n++) {
+        container_writer *w = entry_number(1, 3000, "main");
+        uint64_t count;
+        cache_entry e;
+        int64_t live;
+        bool hit;
+
+        OK(hull_cache_clear(c));
+        slot_number(s, 1)->n = 0;
+        live = mem_live();
+        count = mem_count();
+        mem_fail_at(n, true);
+        cache_put(c, CACHE_ENGINE, &k, w);
+        cache_get(&e, &hit, c, CACHE_ENGINE, &k);
+        cache_entry_close(&e);
+        memory_clear(c->memory);
+        cache_get(&e, &hit, c, CACHE_ENGINE, &k);
+        cache_entry_close(&e);
+        memory_clear(c->memory);
+        failed = mem_count() - count >= n;
+        mem_fail_at(0, false);
+        container_writer_free(w);
+        assert_true(mem_live() <= live);
+        assert_true(failed || hit);
+    }
+    cache_key_fini(&k);
+    cache_unref(c);
+    free_shelf(s);
+}
+
+static void opening_may_run_out_of_memory(void **state)
+{
+    bool failed = true;
+    int64_t live;
+    options *o;
+    cache *c;
+
+    (void)state;
+    OK(options_new(&o));
+    OK(hull_options_set(o, "cache_secret", SECRET_A));
+    OK(hull_options_set(o, "cache_remote", STORES));
+    OK(cache_open(&c, path_in("a"), o));
+    cache_unref(c);
+    live = mem_live();
+    for (uint64_t n = 1; failed; n++) {
+        uint64_t count = mem_count();
+        hull_status st;
+
+        mem_fail_at(n, true);
+        st = cache_open(&c, path_in("a"), o);
+        failed = mem_count() - count >= n;
+        mem_fail_at(0, false);
+        assert_true(st == HULL_OK || st == HULL_ENOMEM);
+        cache_unref(c);
+        assert_int_equal(mem_live(), live);
+    }
+    options_free(o);
+}
+
 /* ---- threads ------------------------------------------------------------- */
 
 typedef struct worker {
@@ -785,6 +885,9 @@ int main(void)
         TEST(code_never_travels_unsigned),
         TEST(environment_and_refusals),
         TEST(api_refuses),
+        TEST(each_allocation_may_fail),
+        TEST(opening_may_run_out_of_memory),
+        TEST(writing_to_nobody_ends_nothing),
         TEST(threads_share_the_tiers),
     };
 
