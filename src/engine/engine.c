@@ -80,7 +80,8 @@ static hull_status lower(graph *g, device *d, const options *o,
              "lowering for %s", d->be->name));
     graph_rewrite_end(g);
     TRY(ir_status(g->m));
-    return note(graph_verify(g), "after lowering for %s", d->be->name);
+    /* A weight that several nodes read was packed for each of them. */
+    return note(run_pass("cse", g), "after lowering for %s", d->be->name);
 }
 
 /* Size of the file that the engine would be. */
