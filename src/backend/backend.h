@@ -37,6 +37,12 @@ typedef struct shape {
     int64_t dims[HULL_MAX_RANK];
 } shape;
 
+/* Nodes of a program's top level by their number in order, without end. */
+typedef struct node_range {
+    uint32_t begin, end;
+} node_range;
+#define ALL_NODES (node_range){0, UINT32_MAX}
+
 /* Is told of every kernel that a run has called, on the running thread: the
  * node, its operands and results, begin and end by time_ns. A node of a body
  * comes before its owner, whose time holds its own. d may be NULL. */
@@ -159,6 +165,17 @@ struct backend {
     hull_status (*program_run)(stream *s, const program *p,
                                const program_plan *pl, const place *params,
                                const place *results, place scratch);
+    /* Both or neither: where programs run as a whole only, the pointers are
+     * NULL. The nodes that read a parameter or a view of it, from the first to
+     * the last; end UINT32_MAX: it is a result; begin == end: nobody does. */
+    node_range (*program_reads)(const program *p, uint32_t param);
+    /* A run in parts: from node 0 on, each part where the one before ended, the
+     * last with end UINT32_MAX, and nothing else on the stream between them.
+     * A parameter need not be there before and after the nodes that read it. */
+    hull_status (*program_run_part)(stream *s, const program *p,
+                                    const program_plan *pl,
+                                    const place *params, const place *results,
+                                    place scratch, node_range part);
     /* For a graph_is_dynamic, in place of plan and run; NULL where such graphs
      * are never given. Done when it returns. boxes[i] is parameter i, or NULL:
      * then it is the tensor of shapes[i] at params[i]. Each result is a
@@ -224,10 +241,13 @@ typedef struct run_context {
     random_state *random;
     const profiler *profile;
 } run_context;
-/* One thread at a time per plan. Allocates nothing once it has run before. */
+/* One thread at a time per plan. Allocates nothing once it has run before.
+ * part: see program_run_part. */
 hull_status host_program_run(const host_program *p, host_plan *pl,
                              void *const *params, void *const *results,
-                             void *scratch, const run_context *rc) MUST_CHECK;
+                             void *scratch, node_range part,
+                             const run_context *rc) MUST_CHECK;
+node_range host_program_reads(const host_program *p, uint32_t param);
 
 /* ---- ref/dynamic.c: graphs whose sizes a run decides --------------------- */
 

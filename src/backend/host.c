@@ -269,10 +269,9 @@ out:
     return st;
 }
 
-hull_status host_run(stream *s, const program *p,
-                                   const program_plan *pl,
-                                   const place *params, const place *results,
-                                   place scratch)
+hull_status host_run_part(stream *s, const program *p, const program_plan *pl,
+                          const place *params, const place *results,
+                          place scratch, node_range part)
 {
     TRY(mem_grow(&s->params, &s->cap_params, p->n_params, sizeof *s->params));
     TRY(mem_grow(&s->results, &s->cap_results, p->n_results,
@@ -282,7 +281,18 @@ hull_status host_run(stream *s, const program *p,
     for (uint32_t i = 0; i < p->n_results; i++)
         s->results[i] = place_memory(results[i]);
     return host_program_run(p->host, pl->host, s->params, s->results,
-                            place_memory(scratch), &s->rc);
+                            place_memory(scratch), part, &s->rc);
+}
+
+hull_status host_run(stream *s, const program *p, const program_plan *pl,
+                     const place *params, const place *results, place scratch)
+{
+    return host_run_part(s, p, pl, params, results, scratch, ALL_NODES);
+}
+
+node_range host_reads(const program *p, uint32_t param)
+{
+    return host_program_reads(p->host, param);
 }
 
 static hull_status wrap_place(box **out, const program *p, uint32_t i,

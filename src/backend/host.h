@@ -32,6 +32,10 @@ hull_status host_plan_shapes(program_plan **out, const program *p,
 void host_forget_plan(program_plan *pl);
 hull_status host_run(stream *s, const program *p, const program_plan *pl,
                      const place *params, const place *results, place scratch);
+hull_status host_run_part(stream *s, const program *p, const program_plan *pl,
+                          const place *params, const place *results,
+                          place scratch, node_range part);
+node_range host_reads(const program *p, uint32_t param);
 hull_status host_run_boxes(stream *s, const program *p, const shape *shapes,
                            const place *params, box *const *boxes,
                            box **results, arena *texts);
@@ -47,6 +51,7 @@ hull_status host_run_boxes(stream *s, const program *p, const shape *shapes,
     .stream_sync = host_stream_sync, .program_load = host_load,            \
     .program_free = host_unload, .program_plan = host_plan_shapes,         \
     .plan_free = host_forget_plan, .program_run = host_run,                \
+    .program_reads = host_reads, .program_run_part = host_run_part,        \
     .program_run_boxes = host_run_boxes
 
 #endif

@@ -337,7 +337,7 @@ hull_status recipe_eval(void *dst, const graph *recipe, const weights *w)
     scratch = mem_alloc_aligned(64, scratch_size);
     if (scratch == NULL)
         TRY_OUT(fail_oom(scratch_size));
-    TRY_OUT(host_program_run(p, pl, l.data, &dst, scratch, NULL));
+    TRY_OUT(host_program_run(p, pl, l.data, &dst, scratch, ALL_NODES, NULL));
 out:
     mem_free(scratch);
     host_plan_free(pl);

@@ -57,7 +57,7 @@ static void run_and_check(const host_program *p, const planned *r, float first)
         x[i] = first + (float)i;
     memset(r->scratch, 0x7f, 1);
     assert_int_equal(host_program_run(p, r->plan, params, results, r->scratch,
-                                      NULL),
+                                      ALL_NODES, NULL),
                      HULL_OK);
     for (int64_t i = 0; i < n; i++) {
         float at = (float)(i / 2 + i % 2);

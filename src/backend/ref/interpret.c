@@ -27,7 +27,8 @@ struct host_program {
     op_eval_fn **kernels; /* by a node's first result */
     val *root;         /* whose bytes a view shows; itself */
     uint32_t *used;    /* how often a value is read or is a result */
-    uint32_t *last;    /* top-level values: number of the last reader */
+    uint32_t *first, *last; /* top-level values: numbers of the first and the
+                       * last reader */
     bool *fixed;       /* depends on shapes alone: is made once per plan */
     bool *kept;        /* a root that more than fixed nodes read */
     joint *joints;     /* per root */
@@ -87,6 +88,13 @@ const char *node_kernel_name(const device *d, const graph *g, const node *n)
     return k != NULL ? k->name : "ref";
 }
 
+static void mark_read(host_program *p, val v, uint32_t at)
+{
+    if (p->used[v]++ == 0)
+        p->first[v] = at;
+    p->last[v] = at;
+}
+
 static void mark_body_reads(host_program *p, const device *d, const region *r,
                             uint32_t at);
 
@@ -101,10 +109,8 @@ static void mark_reads(host_program *p, const device *d, const node *n,
         p->max_out = n->n_out;
     if (n->n_out > 0)
         p->kernels[n->out[0]] = node_kernel(d, p->g, n);
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        p->used[n->in[i]]++;
-        p->last[n->in[i]] = at;
-    }
+    for (uint32_t i = 0; i < n->n_in; i++)
+        mark_read(p, n->in[i], at);
     for (uint32_t i = 0; i < info->n_attrs; i++)
         if (info->attrs[i].kind == ATTR_GRAPH && n->attrs[i].u.g != NULL)
             mark_body_reads(p, d, n->attrs[i].u.g, at);
@@ -119,10 +125,8 @@ static void mark_body_reads(host_program *p, const device *d, const region *r,
         p->max_out = r->n_results;
     for (const node *n = r->first; n != NULL; n = n->next)
         mark_reads(p, d, n, at);
-    for (uint32_t i = 0; i < r->n_results; i++) {
-        p->used[r->results[i]]++;
-        p->last[r->results[i]] = at;
-    }
+    for (uint32_t i = 0; i < r->n_results; i++)
+        mark_read(p, r->results[i], at);
 }
 
 static bool is_result(const graph *g, val v)
@@ -289,14 +293,15 @@ hull_status host_program_load(host_program **out, const graph *g,
     p->pool = d != NULL ? d->pool : NULL;
     p->kernels = mem_calloc(g->n_values, sizeof(*p->kernels));
     p->used = mem_calloc(g->n_values, sizeof *p->used);
+    p->first = mem_calloc(g->n_values, sizeof *p->first);
     p->last = mem_calloc(g->n_values, sizeof *p->last);
     p->root = mem_calloc(g->n_values, sizeof *p->root);
     p->fixed = mem_calloc(g->n_values, sizeof *p->fixed);
     p->kept = mem_calloc(g->n_values, sizeof *p->kept);
     p->joints = mem_calloc(g->n_values, sizeof *p->joints);
-    if (p->root == NULL || p->used == NULL || p->last == NULL ||
-        p->kernels == NULL || p->fixed == NULL || p->kept == NULL ||
-        p->joints == NULL) {
+    if (p->root == NULL || p->used == NULL || p->first == NULL ||
+        p->last == NULL || p->kernels == NULL || p->fixed == NULL ||
+        p->kept == NULL || p->joints == NULL) {
         host_program_free(p);
         return fail_oom(g->n_values * sizeof *p->last);
     }
@@ -308,10 +313,8 @@ hull_status host_program_load(host_program **out, const graph *g,
         }
         mark_reads(p, d, n, at++);
     }
-    for (uint32_t i = 0; i < g->body->n_results; i++) {
-        p->used[g->body->results[i]]++;
-        p->last[g->body->results[i]] = UINT32_MAX;
-    }
+    for (uint32_t i = 0; i < g->body->n_results; i++)
+        mark_read(p, g->body->results[i], UINT32_MAX);
     find_roots(p);
     find_fixed(p);
     find_joints(p);
@@ -326,6 +329,7 @@ void host_program_free(host_program *p)
     mem_free(p->kernels);
     mem_free(p->root);
     mem_free(p->used);
+    mem_free(p->first);
     mem_free(p->last);
     mem_free(p->fixed);
     mem_free(p->kept);
@@ -806,27 +810,42 @@ static void copy_results(const frame *f)
     }
 }
 
-/* The nodes of the top level; fixed ones in the plan's first run only. */
-static hull_status run_nodes(frame *f, bool fixed)
+/* Nodes of the top level: those that are fixed, or the others. */
+static hull_status run_nodes(frame *f, bool fixed, node_range part)
 {
-    if (fixed && f->pl->filled)
-        return HULL_OK;
-    for (const node *n = f->p->g->body->first; n != NULL; n = n->next)
-        if ((n->n_out > 0 && f->p->fixed[n->out[0]]) == fixed)
+    uint32_t at = 0;
+
+    for (const node *n = f->p->g->body->first; n != NULL && at < part.end;
+         n = n->next, at++)
+        if (at >= part.begin &&
+            (n->n_out > 0 && f->p->fixed[n->out[0]]) == fixed)
             TRY(run_node(f, n));
-    f->pl->filled = true;
     return HULL_OK;
 }
 
 hull_status host_program_run(const host_program *p, host_plan *pl,
                              void *const *params, void *const *results,
-                             void *scratch, const run_context *rc)
+                             void *scratch, node_range part,
+                             const run_context *rc)
 {
     frame f = {p, pl, params, results, scratch, 0,
                rc != NULL ? *rc : (run_context){0}};
 
-    TRY(run_nodes(&f, true));
-    TRY(run_nodes(&f, false));
-    copy_results(&f);
+    if (!pl->filled)
+        TRY(run_nodes(&f, true, ALL_NODES));
+    pl->filled = true;
+    TRY(run_nodes(&f, false, part));
+    if (part.end == UINT32_MAX)
+        copy_results(&f);
     return HULL_OK;
+}
+
+node_range host_program_reads(const host_program *p, uint32_t param)
+{
+    val v = p->g->body->params[param];
+
+    if (p->used[v] == 0)
+        return (node_range){0, 0};
+    return (node_range){p->first[v],
+                        p->last[v] < UINT32_MAX ? p->last[v] + 1 : UINT32_MAX};
 }

@@ -308,7 +308,8 @@ static hull_status run_entered(stream *s, const job *j)
     for (uint32_t i = 0; i < n; i++)
         s->pointers[i] = inside(j->places[i]);
     return host_program_run(j->p->host, j->pl->host, s->pointers,
-                            s->pointers + n_params, inside(j->at), NULL);
+                            s->pointers + n_params, inside(j->at), ALL_NODES,
+                            NULL);
 }
 
 /* The last of the places is the scratch memory. */
