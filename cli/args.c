@@ -65,6 +65,7 @@ static hull_status set_pair(cli *c, const char *arg)
     if (!k)
         return fail_oom((size_t)(sign - arg));
     st = hull_options_set(c->options, k, sign + 1);
+    c->fill_set = c->fill_set || strcmp(k, "fill") == 0;
     mem_free(k);
     return st;
 }

@@ -105,6 +105,7 @@ typedef struct cli {
     const char *suffix, *pass, *stage, *prebuild;
     bool no_cache, strip, prepared, link, print_key, text, graphviz;
     bool canonical, split;
+    bool fill_set;       /* --set fill=... was given */
     double atol, rtol;
     uint64_t repeat;
     /* cache */

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "options/options.h"
 
 static const struct argp_option run_options[] = {
     { "weights", KEY_WEIGHTS, "CHECKPOINT", 0,
@@ -502,11 +503,21 @@ static hull_status report(runner *r)
     return HULL_OK;
 }
 
+/* Slots that one run reads are best made by it. */
+static hull_status run_once(cli *c)
+{
+    if (c->repeat != 1 || c->fill_set ||
+        option_on(c->options, OPT_release_weights))
+        return HULL_OK;
+    return hull_options_set(c->options, "fill", "run");
+}
+
 static hull_status run_run(cli *c)
 {
     runner r = { .c = c };
     hull_status st = HULL_OK;
 
+    TRY_OUT(run_once(c));
     TRY_OUT(open_module(c, &r.m, c->args[0]));
     TRY_OUT(take_inputs(&r));
     if (c->expect)

@@ -328,7 +328,8 @@ typedef struct hull_refit_report {
     uint64_t kept;           /* holes that kept their constant */
     double seconds;          /* bind to publish */
     double publish_seconds;  /* of these, when a session could have waited */
-    uint64_t reserved[7];
+    uint64_t slots_streamed; /* left to the runs: option fill */
+    uint64_t reserved[6];
 } hull_refit_report;
 
 /* Fills a new weight set from w and publishes it in one step. Strict: all

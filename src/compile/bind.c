@@ -708,6 +708,8 @@ hull_status bind_weights(binding **out, const plan *p, weights *w,
     problems_init(&bd.problems);
     bd.b = mem_calloc(1, sizeof *bd.b);
     bd.used = mem_calloc(weights_count(w) + 1, sizeof *bd.used);
+    if (bd.b != NULL)
+        atomic_init(&bd.b->refs, 1);
     if (bd.b == NULL || bd.used == NULL)
         TRY_OUT(fail_oom(weights_count(w)));
     TRY_OUT(add_checkpoint(bd.b, w, &first));
@@ -729,15 +731,21 @@ hull_status bind_weights(binding **out, const plan *p, weights *w,
 out:
     merges_fini(&bd.merges);
     mapped_free(bd.map);
-    binding_free(bd.b);
+    binding_unref(bd.b);
     mem_free(bd.used);
     problems_fini(&bd.problems);
     return st;
 }
 
-void binding_free(binding *b)
+binding *binding_ref(binding *b)
 {
-    if (b == NULL)
+    atomic_fetch_add(&b->refs, 1);
+    return b;
+}
+
+void binding_unref(binding *b)
+{
+    if (b == NULL || atomic_fetch_sub(&b->refs, 1) != 1)
         return;
     ir_free(b->recipes);
     mem_free(b->holes);

@@ -12,6 +12,8 @@
 #ifndef HULL_COMPILE_H
 #define HULL_COMPILE_H
 
+#include <stdatomic.h>
+
 #include "engine/engine.h"
 #include "front/front.h"
 #include "passes/pass.h"
@@ -225,7 +227,9 @@ typedef struct bound_hole {
     graph *recipe;       /* BOUND_RECIPE: leaves are names of the checkpoint */
 } bound_hole;
 
+/* Immutable once made, counted. */
 typedef struct binding {
+    _Atomic(uint32_t) refs;
     weights **w;         /* checkpoints, a reference each; w[0] is the one that
                           * was bound, others hold what it lacked */
     uint32_t n_w;
@@ -261,7 +265,8 @@ typedef struct bind_options {
  * ambiguous and untied tensors together. */
 hull_status bind_weights(binding **out, const plan *p, weights *w,
                          const bind_options *bo) MUST_CHECK;
-void binding_free(binding *b);
+binding *binding_ref(binding *b);
+void binding_unref(binding *b);
 /* A hole's value as the binding gives it: h->n_bytes into dst. */
 hull_status binding_value(void *dst, const plan *p, const binding *b,
                           const plan_hole *h) MUST_CHECK;

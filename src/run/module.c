@@ -13,6 +13,15 @@ device *module_device(const module *m, uint32_t block)
     return devices_find(&m->devices, m->plan->blocks[block].backend);
 }
 
+uint32_t device_index(const module *m, const device *d)
+{
+    uint32_t i = 0;
+
+    while (m->devices.d[i] != d)
+        i++;
+    return i;
+}
+
 const plan *module_plan(const module *m)
 {
     return m->plan;
@@ -27,13 +36,18 @@ static void *reclaim(void *user)
 
     pthread_mutex_lock(&m->retired_lock);
     while (!m->closing || m->n_retired > 0) {
-        if (m->n_retired == 0) {
+        bool settle = m->unsettled && !m->closing;
+
+        if (m->n_retired == 0 && !settle) {
             pthread_cond_wait(&m->retired_some, &m->retired_lock);
             continue;
         }
-        s = m->retired[--m->n_retired];
+        s = m->n_retired > 0 ? m->retired[--m->n_retired] : NULL;
+        m->unsettled = m->unsettled && !settle;
         pthread_mutex_unlock(&m->retired_lock);
         set_free(s);
+        if (settle)
+            module_settle(m);
         pthread_mutex_lock(&m->retired_lock);
     }
     pthread_mutex_unlock(&m->retired_lock);
@@ -75,6 +89,16 @@ static void drop(module *m, weight_set *s)
 {
     if (set_unref_last(s))
         retire(m, s);
+}
+
+void module_want_settled(module *m, weight_set *s)
+{
+    if (atomic_exchange(&s->settling, true))
+        return;
+    pthread_mutex_lock(&m->retired_lock);
+    m->unsettled = true;
+    pthread_cond_signal(&m->retired_some);
+    pthread_mutex_unlock(&m->retired_lock);
 }
 
 /* ---- pins ---------------------------------------------------------------- */
@@ -155,6 +179,20 @@ double module_publish(module *m, weight_set *s, bool keep_previous)
     drop(m, old);
     drop(m, older);
     return seconds;
+}
+
+void module_replace(module *m, const weight_set *old, weight_set *s)
+{
+    weight_set *gone = s;
+
+    s->version = old->version;
+    pthread_mutex_lock(&m->lock);
+    if (m->current == old) {
+        gone = m->current;
+        m->current = s;
+    }
+    pthread_mutex_unlock(&m->lock);
+    drop(m, gone);
 }
 
 hull_status module_rollback(module *m)

@@ -58,6 +58,7 @@ static hull_status save_set(container_writer *cw, module *m,
     const unsigned by_name = HULL_SAVE_SOURCES | HULL_SAVE_LINK;
     sources_writer *sources = NULL;
     slots_writer *slots = NULL;
+    weight_set *filled = NULL;
     hull_status st = HULL_OK;
 
     if ((flags & by_name) != 0) {
@@ -71,12 +72,15 @@ static hull_status save_set(container_writer *cw, module *m,
         TRY_OUT(link_write(cw, s->bound));
     if ((flags & HULL_SAVE_SOURCES) != 0)
         TRY_OUT(sources_write(&sources, cw, m->plan, s->bound));
+    if ((flags & HULL_SAVE_PREPARED) != 0 && s->stream != NULL)
+        TRY_OUT(module_filled(&filled, m, s));
     if ((flags & HULL_SAVE_PREPARED) != 0)
-        TRY_OUT(slots_write(&slots, cw, m, s));
+        TRY_OUT(slots_write(&slots, cw, m, filled != NULL ? filled : s));
     TRY_OUT(container_write(cw, path));
 out:
     sources_writer_free(sources);
     slots_writer_free(slots);
+    set_free(filled);
     return st;
 }
 
@@ -328,6 +332,19 @@ static hull_status put_totals(json_t *top, const plan *p)
     return json_put(top, "slot_bytes", json_integer((json_int_t)t.slot_bytes));
 }
 
+/* What a run has to do before it can use the slots. */
+static hull_status put_filling(json_t *top, const module *m,
+                               const weight_set *s)
+{
+    uint64_t window = 0;
+
+    TRY(json_put(top, "filled", json_boolean(s != NULL && s->stream == NULL)));
+    for (uint32_t i = 0; s != NULL && s->stream != NULL && i < m->devices.n;
+         i++)
+        window += stream_window(s->stream, i);
+    return json_put(top, "window_bytes", json_integer((json_int_t)window));
+}
+
 static hull_status put_fallbacks(json_t *top, const plan *p)
 {
     json_t *list, *row;
@@ -375,6 +392,7 @@ hull_status module_describe(buf *out, module *m)
     for (uint32_t i = 0; i < p->n_blocks; i++)
         TRY_OUT(put_block(blocks, &p->blocks[i]));
     TRY_OUT(put_totals(top, p));
+    TRY_OUT(put_filling(top, m, s));
     TRY_OUT(put_fallbacks(top, p));
     st = json_print(out, top);
 out:

@@ -35,14 +35,13 @@ static hull_status fill_and_publish(module *m, binding *b,
     hull_status st = want_fill_plan(m, b);
 
     if (st != HULL_OK) {
-        binding_free(b);
+        binding_unref(b);
         return st;
     }
     if (spare)
         module_reclaim(m);
     fill_memory_keep(&m->memory, spare);
-    st = set_fill(&s, m->plan, m->fill, b, current, &m->devices, &m->memory, o,
-                  report);
+    st = set_fill(&s, m, m->fill, b, current, o, report);
     if (!spare)
         fill_memory_keep(&m->memory, false); /* the rooms */
     if (st != HULL_OK)
@@ -51,6 +50,35 @@ static hull_status fill_and_publish(module *m, binding *b,
         module_publish(m, s, option_on(o, OPT_keep_previous));
     report->version = s->version;
     return HULL_OK;
+}
+
+hull_status module_filled(weight_set **out, module *m, const weight_set *s)
+{
+    hull_refit_report r = {0};
+
+    TRY(set_fill(out, m, s->fill, binding_ref(s->bound), s, s->options, &r));
+    (*out)->version = s->version;
+    return HULL_OK;
+}
+
+void module_settle(module *m)
+{
+    weight_set *s, *filled;
+
+    pthread_mutex_lock(&m->refit);
+    pthread_mutex_lock(&m->lock);
+    s = m->current != NULL ? set_ref(m->current) : NULL;
+    pthread_mutex_unlock(&m->lock);
+    if (s == NULL || s->stream == NULL || !s->settles)
+        goto out; /* a refit was faster */
+    if (module_filled(&filled, m, s) == HULL_OK)
+        module_replace(m, s, filled);
+    else
+        log_warn("module", "slots are still made by each run: %s",
+                 error_text());
+out:
+    module_unpin(m, s);
+    pthread_mutex_unlock(&m->refit);
 }
 
 /* What the first binding found out belongs to the plan. */
@@ -88,7 +116,7 @@ static hull_status refit_locked(module *m, weights *w, bind_options *how,
     TRY_OUT(bind_weights(&b, m->plan, w, how));
     st = learn_from(m, how, b);
     if (st != HULL_OK) {
-        binding_free(b);
+        binding_unref(b);
         goto out;
     }
     st = fill_and_publish(m, b, current, how->o, report);
@@ -143,7 +171,7 @@ static hull_status bind_only(module *m, weights *w, bind_options *how)
 
     TRY(bind_weights(&b, m->plan, w, how));
     st = learn_from(m, how, b);
-    binding_free(b);
+    binding_unref(b);
     return st;
 }
 

@@ -154,18 +154,22 @@ struct weight_set {
     place **block_slots; /* per block: its slots in order */
     uint32_t n_blocks;
     bool borrows;        /* a changed file stops this set */
-    binding *bound;      /* keep_sources, or borrowed; else NULL */
+    binding *bound;      /* keep_sources, borrowed, streams; else NULL */
+    struct slot_stream *stream; /* NULL: every slot is filled */
+    bool settles;        /* streams until a run has shown that it is used */
+    _Atomic(bool) settling; /* it was asked for */
+    options *options;    /* streams: of the fill, with fill=now */
     char *label;         /* of the checkpoint */
 };
 
-/* Fills a new set. Units whose sources have the same identity as in `current`
- * (may be NULL) are shared with it. Takes b in every case. The report's
- * counters are added to. */
-hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
-                     binding *b, const weight_set *current,
-                     const devices *ds, fill_memory *fm, const options *o,
+/* Fills a new set of m. Units whose sources have the same identity as in
+ * `current` (may be NULL) are shared with it. Takes b in every case. The
+ * report's counters are added to. */
+hull_status set_fill(weight_set **out, module *m, fill_plan *fp, binding *b,
+                     const weight_set *current, const options *o,
                      hull_refit_report *report) MUST_CHECK;
-/* HULL_ESTALE when the set borrows from a file that changed. */
+/* HULL_ESTALE when the set reads a file that changed: it borrows or
+ * streams. */
 hull_status set_fresh(const weight_set *s) MUST_CHECK;
 weight_set *set_ref(weight_set *s);
 bool set_unref_last(weight_set *s); /* true: the caller frees it */

@@ -14,62 +14,10 @@
  * they are boxes, kept until the next run, and nothing but main reads them.
  */
 #include "run/boxes.h"
-#include "run/module.h"
+#include "run/session.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#define LAYOUTS_KEPT 8
-
-/* One value of the call graph. */
-typedef struct cell {
-    shape shape;
-    uint64_t size;       /* bytes */
-    uint64_t *off;       /* per device: offset in its slab; UINT64_MAX = none */
-    bool *valid;         /* per device: holds the value now */
-} cell;
-
-typedef struct call_layout {
-    program_plan *plan;      /* NULL: a dynamic block */
-    bool dynamic;
-    shape *shapes;           /* of a dynamic block's parameters */
-    box **boxes, **made;     /* likewise: parameters that are boxed, results */
-    place *params, *results; /* filled in anew for each run */
-    uint64_t scratch_off, scratch;
-} call_layout;
-
-typedef struct layout {
-    shape *inputs;       /* the key */
-    cell *cells;         /* per value id of the call graph */
-    call_layout *calls;  /* per block */
-    uint64_t *slab_bytes; /* per device */
-    arena a;
-    uint64_t used;       /* the session's clock at the last use */
-} layout;
-
-struct hull_session {
-    module *m;
-    layout *layouts[LAYOUTS_KEPT];
-    uint32_t n_layouts;
-    device_buffer **slabs; /* per device, as large as the largest layout */
-    uint64_t *slab_bytes;
-    stream **streams;    /* per device */
-    char *staging;       /* for values that change devices, strided inputs */
-    uint64_t staging_bytes;
-    char **outputs;      /* per output: memory that the session lends */
-    uint64_t *output_bytes;
-    shape *output_shapes;
-    dim_env env;
-    uint64_t clock, version;
-    random_state random;
-    bool *boxed;         /* per value of main: no plain tensor */
-    box **boxes;         /* per value of main: inputs and results that are no
-                          * plain tensors, of the last run */
-    arena texts, views;  /* what they point to; what outputs point to */
-    hull_tensor *inputs; /* the user's, then the states */
-    shape *state_shapes; /* per state; their data is inputs[..].data */
-    weight_set *held;    /* with states: the set they started from */
-};
 
 /* ---- state --------------------------------------------------------------- */
 
@@ -145,17 +93,6 @@ hull_status session_reset(session *s)
 
 /* ---- boxes --------------------------------------------------------------- */
 
-/* The block that a call node runs: callee "b<i>". */
-static uint32_t block_of(const node *call)
-{
-    str callee = attr_str(call, "callee");
-    uint64_t i = 0;
-
-    ignore(str_to_u64(&i, (str){callee.p + 1, callee.n - 1}) ? HULL_OK
-                                                             : HULL_EINTERNAL);
-    return (uint32_t)i; /* checked when the plan was made or read */
-}
-
 static bool is_boxed(const module *m, val v)
 {
     const graph *g = m->plan->main;
@@ -196,11 +133,12 @@ hull_status session_new(session **out, module *m, const options *o)
     s->slabs = mem_calloc(n_dev, sizeof(*s->slabs));
     s->slab_bytes = mem_calloc(n_dev, sizeof *s->slab_bytes);
     s->streams = mem_calloc(n_dev, sizeof(*s->streams));
+    s->windows = mem_calloc(n_dev, sizeof *s->windows);
     s->outputs = mem_calloc(n_out + 1, sizeof(*s->outputs));
     s->output_bytes = mem_calloc(n_out + 1, sizeof *s->output_bytes);
     s->output_shapes = mem_calloc(n_out + 1, sizeof *s->output_shapes);
     if (s->slabs == NULL || s->slab_bytes == NULL || s->streams == NULL ||
-        s->outputs == NULL || s->output_bytes == NULL ||
+        s->windows == NULL || s->outputs == NULL || s->output_bytes == NULL ||
         s->output_shapes == NULL)
         TRY_OUT(fail_oom(n_out * sizeof *s->output_shapes));
     TRY_OUT(find_boxed(s));
@@ -228,17 +166,6 @@ void session_profile(session *s, const profiler *p)
         if (be->stream_profile != NULL)
             be->stream_profile(s->streams[i], p);
     }
-}
-
-static void layout_free(const session *s, layout *l)
-{
-    if (l == NULL)
-        return;
-    for (uint32_t i = 0; l->calls != NULL && i < s->m->plan->n_blocks; i++)
-        if (l->calls[i].plan != NULL)
-            module_device(s->m, i)->be->plan_free(l->calls[i].plan);
-    arena_fini(&l->a);
-    mem_free(l);
 }
 
 /* Lets go of what the last run made. */
@@ -269,6 +196,8 @@ void session_free(session *s)
 
         if (s->slabs != NULL)
             be->buffer_free(s->slabs[i]);
+        if (s->windows != NULL)
+            be->buffer_free(s->windows[i].buffer);
         if (s->streams != NULL)
             be->stream_free(s->streams[i]);
     }
@@ -278,6 +207,7 @@ void session_free(session *s)
     mem_free(s->slabs);
     mem_free(s->slab_bytes);
     mem_free(s->streams);
+    mem_free(s->windows);
     mem_free(s->staging);
     mem_free(s->outputs);
     mem_free(s->output_bytes);
@@ -372,230 +302,6 @@ static hull_status check_inputs(session *s, const hull_tensor *inputs,
     for (uint32_t i = 0; i < n_inputs; i++)
         TRY(bind_input(s, i, &inputs[i], false));
     return HULL_OK;
-}
-
-/* ---- layouts ------------------------------------------------------------- */
-
-static bool same_shape(const shape *a, const hull_tensor *t)
-{
-    return a->rank == (uint32_t)t->rank &&
-           (a->rank == 0 ||
-            memcmp(a->dims, t->shape, a->rank * sizeof *a->dims) == 0);
-}
-
-static layout *find_layout(session *s, const hull_tensor *inputs, size_t n)
-{
-    for (uint32_t i = 0; i < s->n_layouts; i++) {
-        size_t k = 0;
-
-        while (k < n && same_shape(&s->layouts[i]->inputs[k], &inputs[k]))
-            k++;
-        if (k == n)
-            return s->layouts[i];
-    }
-    return NULL;
-}
-
-static hull_status cell_bytes(cell *c, const graph *g, val v)
-{
-    uint64_t numel = 1;
-
-    for (uint32_t i = 0; i < c->shape.rank; i++)
-        if (!mul_u64(&numel, numel, (uint64_t)c->shape.dims[i]))
-            return fail(HULL_ESHAPE, "a value has more than 2^64 elements");
-    if (!dtype_bytes(&c->size, graph_type(g, v)->dtype, numel))
-        return fail(HULL_ESHAPE, "a value is too large");
-    return HULL_OK;
-}
-
-/* Room for value v on device d, for the whole run. */
-static hull_status want_place(const session *s, layout *l, val v, uint32_t d)
-{
-    cell *c = &l->cells[v];
-
-    if (c->off[d] != UINT64_MAX || s->boxed[v])
-        return HULL_OK;
-    c->off[d] = l->slab_bytes[d];
-    if (c->size > UINT64_MAX / 4)
-        return fail(HULL_ENOMEM, "a value of %" PRIu64 " bytes", c->size);
-    l->slab_bytes[d] += round_up(c->size + 1, PLACE_ALIGN);
-    return HULL_OK;
-}
-
-static uint32_t device_index(const module *m, uint32_t block)
-{
-    const device *d = module_device(m, block);
-    uint32_t i = 0;
-
-    while (m->devices.d[i] != d)
-        i++;
-    return i;
-}
-
-static hull_status layout_call(session *s, layout *l, const node *call)
-{
-    uint32_t b = block_of(call), d = device_index(s->m, b);
-    const backend *be = s->m->devices.d[d]->be;
-    const graph *main = s->m->plan->main, *prog = s->m->plan->blocks[b].e->main;
-    call_layout *cl = &l->calls[b];
-    uint32_t n_params = prog->body->n_params;
-    shape *shapes = arena_array(&l->a, n_params, sizeof *shapes);
-    shape *results = arena_array(&l->a, call->n_out, sizeof *results);
-
-    cl->dynamic = call->n_out > 0 && s->boxed[call->out[0]];
-    cl->shapes = shapes;
-    cl->boxes = arena_array(&l->a, n_params, sizeof(*cl->boxes));
-    cl->made = arena_array(&l->a, call->n_out, sizeof(*cl->made));
-    cl->params = arena_array(&l->a, n_params, sizeof *cl->params);
-    cl->results = arena_array(&l->a, call->n_out, sizeof *cl->results);
-    if (shapes == NULL || results == NULL || cl->params == NULL ||
-        cl->results == NULL || cl->boxes == NULL || cl->made == NULL)
-        return fail_oom(n_params * sizeof *shapes);
-    for (uint32_t i = 0; i < n_params; i++) {
-        const type *t = graph_type(prog, prog->body->params[i]);
-
-        if (i < call->n_in) {
-            shapes[i] = l->cells[call->in[i]].shape;
-            TRY(want_place(s, l, call->in[i], d));
-            continue;
-        }
-        shapes[i].rank = t->rank; /* a slot */
-        if (t->rank > 0)
-            memcpy(shapes[i].dims, t->dims, t->rank * sizeof *t->dims);
-    }
-    if (cl->dynamic)
-        return HULL_OK;
-    TRY(be->program_plan(&cl->plan, s->m->mains[b], shapes, n_params, results,
-                         &cl->scratch));
-    for (uint32_t i = 0; i < call->n_out; i++) {
-        l->cells[call->out[i]].shape = results[i];
-        TRY(cell_bytes(&l->cells[call->out[i]], main, call->out[i]));
-        TRY(want_place(s, l, call->out[i], d));
-    }
-    cl->scratch_off = 0;
-    return HULL_OK;
-}
-
-/* Scratch follows the values; calls on one device share it. */
-static void place_scratch(const session *s, layout *l)
-{
-    for (uint32_t d = 0; d < s->m->devices.n; d++) {
-        uint64_t most = 0, base = l->slab_bytes[d];
-
-        for (uint32_t b = 0; b < s->m->plan->n_blocks; b++) {
-            if (device_index(s->m, b) != d)
-                continue;
-            l->calls[b].scratch_off = base;
-            if (l->calls[b].scratch > most)
-                most = l->calls[b].scratch;
-        }
-        l->slab_bytes[d] = base + round_up(most + 1, PLACE_ALIGN);
-    }
-}
-
-static hull_status init_cells(session *s, layout *l)
-{
-    const graph *g = s->m->plan->main;
-    uint32_t n_dev = s->m->devices.n;
-
-    l->cells = arena_array(&l->a, g->n_values, sizeof *l->cells);
-    l->calls = arena_array(&l->a, s->m->plan->n_blocks, sizeof *l->calls);
-    l->slab_bytes = arena_array(&l->a, n_dev, sizeof *l->slab_bytes);
-    l->inputs = arena_array(&l->a, g->body->n_params, sizeof *l->inputs);
-    if (l->cells == NULL || l->calls == NULL || l->slab_bytes == NULL ||
-        l->inputs == NULL)
-        return fail_oom(g->n_values * sizeof *l->cells);
-    for (uint32_t v = 0; v < g->n_values; v++) {
-        l->cells[v].off = arena_array(&l->a, n_dev, sizeof *l->cells[v].off);
-        l->cells[v].valid = arena_array(&l->a, n_dev, sizeof(bool));
-        if (l->cells[v].off == NULL || l->cells[v].valid == NULL)
-            return fail_oom(n_dev * sizeof *l->cells[v].off);
-        for (uint32_t d = 0; d < n_dev; d++)
-            l->cells[v].off[d] = UINT64_MAX;
-    }
-    return HULL_OK;
-}
-
-static hull_status make_layout(layout **out, session *s,
-                               const hull_tensor *inputs, size_t n)
-{
-    const graph *g = s->m->plan->main;
-    layout *l = mem_calloc(1, sizeof *l);
-    hull_status st = HULL_OK;
-
-    *out = NULL;
-    if (l == NULL)
-        return fail_oom(sizeof *l);
-    TRY_OUT(init_cells(s, l));
-    for (uint32_t i = 0; i < n; i++) {
-        cell *c = &l->cells[g->body->params[i]];
-
-        l->inputs[i].rank = (uint32_t)inputs[i].rank;
-        if (inputs[i].rank > 0)
-            memcpy(l->inputs[i].dims, inputs[i].shape,
-                   (size_t)inputs[i].rank * sizeof *inputs[i].shape);
-        c->shape = l->inputs[i];
-        if (!s->boxed[g->body->params[i]])
-            TRY_OUT(cell_bytes(c, g, g->body->params[i]));
-    }
-    for (const node *call = g->body->first; call != NULL; call = call->next)
-        TRY_OUT(layout_call(s, l, call));
-    for (uint32_t i = 0; i < g->body->n_results; i++) {
-        val v = g->body->results[i];
-
-        if (graph_def(g, v) == NULL) /* an input handed through */
-            TRY_OUT(want_place(s, l, v, s->m->devices.n - 1));
-    }
-    place_scratch(s, l);
-    *out = l;
-    l = NULL;
-out:
-    layout_free(s, l);
-    return st;
-}
-
-/* The least recently used layout makes room. */
-static void keep_layout(session *s, layout *l)
-{
-    uint32_t at = 0;
-
-    if (s->n_layouts < LAYOUTS_KEPT) {
-        s->layouts[s->n_layouts++] = l;
-        return;
-    }
-    for (uint32_t i = 1; i < s->n_layouts; i++)
-        if (s->layouts[i]->used < s->layouts[at]->used)
-            at = i;
-    layout_free(s, s->layouts[at]);
-    s->layouts[at] = l;
-}
-
-static hull_status want_slabs(session *s, const layout *l)
-{
-    for (uint32_t d = 0; d < s->m->devices.n; d++) {
-        device *dev = s->m->devices.d[d];
-
-        if (l->slab_bytes[d] <= s->slab_bytes[d])
-            continue;
-        dev->be->buffer_free(s->slabs[d]);
-        s->slabs[d] = NULL;
-        s->slab_bytes[d] = 0;
-        TRY(dev->be->buffer_new(&s->slabs[d], dev, l->slab_bytes[d]));
-        s->slab_bytes[d] = l->slab_bytes[d];
-    }
-    return HULL_OK;
-}
-
-static hull_status want_layout(layout **out, session *s,
-                               const hull_tensor *inputs, size_t n)
-{
-    *out = find_layout(s, inputs, n);
-    if (*out == NULL) {
-        TRY(make_layout(out, s, inputs, n));
-        keep_layout(s, *out);
-    }
-    (*out)->used = ++s->clock;
-    return want_slabs(s, *out);
 }
 
 /* ---- a run --------------------------------------------------------------- */
@@ -715,7 +421,7 @@ static hull_status run_boxes(session *s, const call_layout *cl, uint32_t b,
 static hull_status run_call(session *s, layout *l, const weight_set *set,
                             const node *call)
 {
-    uint32_t b = block_of(call), d = device_index(s->m, b);
+    uint32_t b = block_of(call), d = device_of(s->m, b);
     const graph *prog = s->m->plan->blocks[b].e->main;
     call_layout *cl = &l->calls[b];
     place scratch = {s->slabs[d], cl->scratch_off, cl->scratch};
@@ -736,6 +442,12 @@ static hull_status run_call(session *s, layout *l, const weight_set *set,
         for (uint32_t k = 0; k < s->m->devices.n; k++)
             l->cells[call->out[i]].valid[k] = k == d;
         cl->results[i] = cell_place(s, l, call->out[i], d);
+    }
+    if (set->stream != NULL) {
+        block_run r = {s->streams[d], cl->plan, cl->params, cl->results,
+                       scratch, s->windows};
+
+        return stream_run(s->m, set, b, &r);
     }
     return s->m->devices.d[d]->be->program_run(s->streams[d], s->m->mains[b],
                                                cl->plan, cl->params,
@@ -928,6 +640,44 @@ static hull_status run_pinned(session *s, const weight_set *set,
     return HULL_OK;
 }
 
+/* A set that streams has read its files only now; one that does not needs no
+ * windows. */
+static hull_status run_with(session *s, weight_set *set, hull_tensor *outputs,
+                            size_t n_outputs)
+{
+    if (set->stream == NULL) {
+        for (uint32_t d = 0; d < s->m->devices.n; d++) {
+            s->m->devices.d[d]->be->buffer_free(s->windows[d].buffer);
+            s->windows[d] = (place){0};
+        }
+        return run_pinned(s, set, outputs, n_outputs);
+    }
+    TRY(run_pinned(s, set, outputs, n_outputs));
+    TRY(set_fresh(set));
+    if (set->settles)
+        module_want_settled(s->m, set);
+    return HULL_OK;
+}
+
+/* The held set goes on as the same one with its slots filled, when there is
+ * one. */
+static hull_status hold_settled(session *s)
+{
+    weight_set *now;
+
+    if (s->held->stream == NULL)
+        return HULL_OK;
+    TRY(module_pin(&now, s->m));
+    if (now->version == s->held->version && now->stream == NULL) {
+        weight_set *old = s->held;
+
+        s->held = now;
+        now = old;
+    }
+    module_unpin(s->m, now);
+    return HULL_OK;
+}
+
 static hull_status run_checked(session *s, hull_tensor *outputs,
                                size_t n_outputs)
 {
@@ -937,11 +687,12 @@ static hull_status run_checked(session *s, hull_tensor *outputs,
     if (n_states(s) > 0) {
         if (s->held == NULL)
             TRY(start_states(s));
+        TRY(hold_settled(s));
         TRY(set_fresh(s->held));
-        return run_pinned(s, s->held, outputs, n_outputs);
+        return run_with(s, s->held, outputs, n_outputs);
     }
     TRY(module_pin(&set, s->m));
-    st = run_pinned(s, set, outputs, n_outputs);
+    st = run_with(s, set, outputs, n_outputs);
     module_unpin(s->m, set);
     return st;
 }

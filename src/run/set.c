@@ -3,43 +3,31 @@
  *
  * set.c - weight sets. A new set is filled beside the current one, in parallel
  * and the largest units first; nothing of the current set changes, so a
- * failure anywhere leaves the module as it was. Files are read with pread,
- * never through the mapping, so a file that is truncated meanwhile is an error
- * and not a signal; only borrow=on points into the mapping. The caller's memory
- * is read where it lies.
+ * failure anywhere leaves the module as it was. Slots point into the mapping of
+ * a file with borrow=on, and in sets that stream (stream.c), which have no
+ * memory for the others.
  */
 #include "run/module.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* What one worker does at a time: a computed unit, some rows of one, or a part
- * of a slot that is its source unchanged. */
-typedef struct job {
-    uint32_t unit;
-    uint64_t begin, count; /* bytes, or rows where the unit has a step */
-    uint64_t size;         /* bytes of slots */
-} job;
-
 typedef struct filler {
-    const plan *p;
+    fill_task task;
+    module *m;
     fill_plan *fp;
     const binding *b;
-    const devices *ds;
     const weight_set *current;
-    fill_memory *memory;
     weight_set *set;
-    job *jobs;
+    fill_job *jobs;
     size_t n_jobs;
     bool *fresh;                /* per unit: its slots are to be filled */
     _Atomic(uint32_t) *left;    /* per unit: jobs to do */
-    bool borrow;
+    bool borrow, stream;
     _Atomic(uint32_t) *readers; /* release_weights: per storage of b->w[0] */
     pthread_mutex_t releasing;  /* one callback of the caller's at a time */
-    _Atomic(uint64_t) read, written, shared_bytes;
-    _Atomic(uint64_t) borrowed, copied, computed, shared;
+    uint64_t shared_bytes, borrowed, copied, computed, shared, streamed;
 } filler;
 
 /* ---- groups -------------------------------------------------------------- */
@@ -71,231 +59,6 @@ static void group_unref(slot_group *g)
     weights_unref(g->borrowed);
     mem_free(g->slots);
     mem_free(g);
-}
-
-/* ---- one unit ------------------------------------------------------------ */
-
-static const weight_entry *source_entry(const binding *b,
-                                        const fill_source *s)
-{
-    return s->kept >= 0 ? NULL : weights_find(b->w[s->w], s->name);
-}
-
-/* upload_reader: pieces of one source's bytes. */
-typedef struct source_reader {
-    const filler *f;
-    const fill_source *s;
-    const weight_entry *e;
-    uint64_t begin;    /* of the part that is asked for */
-    void *whole;       /* all bytes of a strided tensor read in pieces */
-} source_reader;
-
-static hull_status read_strided(source_reader *r, uint64_t off, void *dst,
-                                uint64_t n)
-{
-    if (r->whole == NULL) {
-        r->whole = mem_alloc(r->s->n_bytes);
-        if (r->whole == NULL)
-            return fail_oom(r->s->n_bytes);
-        TRY(weights_read(r->f->b->w[r->s->w], r->e, r->whole));
-    }
-    memcpy(dst, (const char *)r->whole + off, n);
-    return HULL_OK;
-}
-
-static hull_status read_source(void *user, uint64_t off, void *dst, uint64_t n)
-{
-    source_reader *r = user;
-    const plan_hole *h;
-
-    off += r->begin;
-    if (r->e != NULL && off == 0 && n == r->s->n_bytes)
-        return weights_read(r->f->b->w[r->s->w], r->e, dst);
-    if (r->e != NULL && !r->e->dense)
-        return read_strided(r, off, dst, n);
-    if (r->e != NULL)
-        return weights_read_part(r->f->b->w[r->s->w], r->e, off, dst, n);
-    h = &r->f->p->holes[r->s->kept];
-    memcpy(dst, (const char *)h->kept_value + off, n);
-    return HULL_OK;
-}
-
-/* Bytes [off, off + dst.size) of a source: into a slot, or for a program. */
-static hull_status upload_source(filler *f, stream *st, place dst,
-                                 const fill_unit *u, const fill_source *s,
-                                 uint64_t off, bool slot)
-{
-    source_reader r = {f, s, source_entry(f->b, s), off, NULL};
-    hull_status done;
-
-    if (s->kept < 0 && r.e == NULL)
-        return fail(HULL_EINTERNAL, "'%.*s' is not in the checkpoint",
-                    STR_ARG(s->name));
-    if (r.e != NULL && r.e->len != s->n_bytes)
-        return fail(HULL_EINTERNAL, "'%.*s' changed its size",
-                    STR_ARG(s->name));
-    f->read += dst.size;
-    done = u->d->be->upload_from(st, dst, read_source, &r, slot);
-    mem_free(r.whole);
-    return done;
-}
-
-/* The bytes of e in place, NULL: kernels cannot read them there. */
-static const void *aligned_view(const weights *w, const weight_entry *e)
-{
-    const void *view = weights_view(w, e);
-    size_t align = hull_dtype_bits(e->dtype) / 8;
-
-    return view == NULL || align < 2 || (uintptr_t)view % align == 0 ? view
-                                                                     : NULL;
-}
-
-static const void *borrowed_view(const filler *f, const fill_unit *u)
-{
-    const fill_source *s = &u->sources[0];
-    const weight_entry *e = source_entry(f->b, s);
-    const weight_storage *st;
-
-    if (!f->borrow || !u->identity || e == NULL || !u->d->be->reads_host)
-        return NULL;
-    st = weights_storage(f->b->w[s->w], e);
-    if (st->memory != NULL && st->release == NULL)
-        return NULL; /* the caller's memory is read during the call only */
-    return aligned_view(f->b->w[s->w], e);
-}
-
-/* A source in memory, for the time of the fill. */
-static const void *source_in_memory(const filler *f, const fill_unit *u,
-                                    const fill_source *s)
-{
-    const weight_entry *e = source_entry(f->b, s);
-
-    if (e == NULL || e->len != s->n_bytes || !u->d->be->reads_host ||
-        weights_storage(f->b->w[s->w], e)->file >= 0)
-        return NULL;
-    return aligned_view(f->b->w[s->w], e);
-}
-
-/* Buffers of one computed unit. */
-typedef struct unit_run {
-    place *params;       /* in the room, or wrapped */
-    device_buffer **wrapped;
-    shape *shapes, *result_shapes;
-    program_plan *plan;
-} unit_run;
-
-static void unit_run_fini(unit_run *r, const fill_unit *u)
-{
-    const backend *be = u->d->be;
-
-    for (uint32_t i = 0; r->wrapped != NULL && i < u->n_sources; i++)
-        be->buffer_free(r->wrapped[i]);
-    if (r->plan != NULL)
-        be->plan_free(r->plan);
-    mem_free(r->params);
-    mem_free(r->wrapped);
-    mem_free(r->shapes);
-    mem_free(r->result_shapes);
-}
-
-static hull_status unit_run_init(unit_run *r, const fill_unit *u)
-{
-    r->params = mem_calloc(u->n_sources + 1, sizeof *r->params);
-    r->wrapped = mem_calloc(u->n_sources + 1, sizeof(*r->wrapped));
-    r->shapes = mem_calloc(u->n_sources + 1, sizeof *r->shapes);
-    r->result_shapes = mem_calloc(u->n_slots, sizeof *r->result_shapes);
-    if (r->params == NULL || r->wrapped == NULL || r->shapes == NULL ||
-        r->result_shapes == NULL)
-        return fail_oom(u->n_sources * sizeof *r->params);
-    return HULL_OK;
-}
-
-/* Bytes of the source that the job reads, and where they begin. */
-static uint64_t source_part(const fill_unit *u, const job *j,
-                            const fill_source *s, uint64_t *out_off)
-{
-    uint64_t row = u->step > 0 ? s->n_bytes / (uint64_t)u->rows : 0;
-
-    *out_off = row * j->begin;
-    return u->step > 0 ? row * j->count : s->n_bytes;
-}
-
-/* Every source as a parameter: where it lies, or read into the room. */
-static hull_status bring_sources(filler *f, const fill_unit *u, const job *j,
-                                 fill_room *room, unit_run *r)
-{
-    uint64_t size = 0, off;
-
-    for (uint32_t i = 0; i < u->n_sources; i++) {
-        const fill_source *s = &u->sources[i];
-        const char *view = source_in_memory(f, u, s);
-        uint64_t n = source_part(u, j, s, &off);
-
-        r->shapes[i] = s->shape;
-        if (u->step > 0)
-            r->shapes[i].dims[0] = (int64_t)j->count;
-        r->params[i] = (place){NULL, view == NULL ? size : 0, n};
-        if (view == NULL)
-            size += round_up(n, PLACE_ALIGN);
-        else
-            TRY(u->d->be->buffer_wrap(&r->wrapped[i], u->d, view + off, n));
-    }
-    TRY(fill_room_grow(u->d, &room->params, size));
-    for (uint32_t i = 0; i < u->n_sources; i++) {
-        (void)source_part(u, j, &u->sources[i], &off);
-        r->params[i].buffer = r->wrapped[i];
-        if (r->wrapped[i] != NULL) {
-            f->read += r->params[i].size;
-            continue;
-        }
-        r->params[i].buffer = room->params.buffer;
-        TRY(upload_source(f, room->s, r->params[i], u, &u->sources[i], off,
-                          false));
-    }
-    return HULL_OK;
-}
-
-/* The slots, or the rows' part of the only one. */
-static const place *job_slots(const fill_unit *u, const job *j,
-                              const slot_group *g, place *part)
-{
-    if (u->step == 0)
-        return g->slots;
-    *part = g->slots[0];
-    part->off += j->begin / (uint64_t)u->step *
-                 (part->size / (uint64_t)((u->rows + u->step - 1) / u->step));
-    part->size = j->size;
-    return part;
-}
-
-static hull_status compute_unit(filler *f, const fill_unit *u, const job *j,
-                                const slot_group *g, fill_room *room,
-                                unit_run *r)
-{
-    const backend *be = u->d->be;
-    uint64_t scratch;
-    place part;
-
-    TRY(unit_run_init(r, u));
-    TRY(bring_sources(f, u, j, room, r));
-    TRY(be->program_plan(&r->plan, u->prog, r->shapes, u->n_sources,
-                         r->result_shapes, &scratch));
-    TRY(fill_room_grow(u->d, &room->scratch, scratch));
-    TRY(be->program_run(room->s, u->prog, r->plan, r->params,
-                        job_slots(u, j, g, &part), room->scratch));
-    f->written += j->size;
-    return HULL_OK;
-}
-
-static hull_status fill_computed(filler *f, const fill_unit *u, const job *j,
-                                 const slot_group *g, fill_room *room)
-{
-    unit_run r = {0};
-    hull_status st = compute_unit(f, u, j, g, room, &r), synced;
-
-    synced = u->d->be->stream_sync(room->s); /* before its buffers go */
-    unit_run_fini(&r, u);
-    return st != HULL_OK ? st : synced;
 }
 
 /* ---- release_weights: the caller's memory goes as soon as it was read ---- */
@@ -375,7 +138,7 @@ static slot_group *same_sources(const filler *f, uint32_t unit)
         return NULL;
     g = f->current->groups[old - f->current->fill->units];
     if ((f->borrow != (g->borrowed != NULL) && u->identity) ||
-        slot_memory_wasted(g->memory))
+        slot_memory_wasted(g->memory) || group_is_streamed(g))
         return NULL;
     for (uint32_t i = 0; i < u->n_sources; i++) {
         const source_stamp *a = &f->set->stamps[u->first_source + i];
@@ -417,6 +180,20 @@ void stamp_sources(source_stamp *stamps, const fill_unit *u,
 
 /* ---- where each unit's slots come from ----------------------------------- */
 
+static const void *borrowed_view(const filler *f, const fill_unit *u)
+{
+    const fill_source *s = &u->sources[0];
+    const weight_entry *e = source_entry(f->b, s);
+    const weight_storage *st;
+
+    if (!f->borrow || !u->identity || e == NULL || !u->d->be->reads_host)
+        return NULL;
+    st = weights_storage(f->b->w[s->w], e);
+    if (st->memory != NULL && st->release == NULL)
+        return NULL; /* the caller's memory is read during the call only */
+    return aligned_view(f->b->w[s->w], e);
+}
+
 /* No checkpoint changes it: all later sets share it. */
 static bool is_constant(const fill_unit *u)
 {
@@ -424,6 +201,15 @@ static bool is_constant(const fill_unit *u)
         if (u->sources[i].kept < 0)
             return false;
     return true;
+}
+
+/* Its slots have a size and no place: each run makes them in its window. */
+static hull_status begin_streamed(filler *f, const fill_unit *u, slot_group *g)
+{
+    f->streamed += u->n_slots;
+    for (uint32_t k = 0; k < u->n_slots; k++)
+        g->slots[k].size = u->slot_bytes[k];
+    return HULL_OK;
 }
 
 static hull_status begin_unit(filler *f, uint32_t i)
@@ -452,6 +238,8 @@ static hull_status begin_unit(filler *f, uint32_t i)
         return u->d->be->buffer_wrap(&g->slots[0].buffer, u->d, view,
                                      g->slots[0].size);
     }
+    if (f->stream && !is_constant(u) && block_streams(f->m, u->block))
+        return begin_streamed(f, u, g);
     f->fresh[i] = true;
     if (u->identity)
         f->copied += u->n_slots;
@@ -496,7 +284,7 @@ static hull_status place_groups(filler *f, device *d)
     }
     if (n == 0)
         return HULL_OK;
-    TRY(slot_memory_new(&sm, f->memory, d, size));
+    TRY(slot_memory_new(&sm, &f->m->memory, d, size));
     size = 0;
     for (uint32_t i = 0; i < f->fp->n_units; i++) {
         slot_group *g = f->set->groups[i];
@@ -516,108 +304,35 @@ static hull_status place_groups(filler *f, device *d)
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-#define PART ((uint64_t)1 << 20) /* bytes of slots */
-
-/* Can parts of the unit's sources be read alone? */
-static bool has_parts(const filler *f, const fill_unit *u)
-{
-    for (uint32_t i = 0; i < u->n_sources; i++) {
-        const weight_entry *e = source_entry(f->b, &u->sources[i]);
-
-        if (e != NULL && !e->dense)
-            return false;
-    }
-    return u->identity || u->step > 0;
-}
-
-static void add_jobs(filler *f, uint32_t i)
-{
-    const fill_unit *u = &f->fp->units[i];
-    uint64_t size = 0, all, each, unit = 1, begin = 0;
-
-    for (uint32_t k = 0; k < u->n_slots; k++)
-        size += u->slot_bytes[k];
-    all = each = u->step > 0 ? (uint64_t)u->rows : size;
-    if (u->step > 0) /* bytes of a row, without those of padding */
-        unit = size / ((uint64_t)(u->rows + u->step - 1) / (uint64_t)u->step *
-                       (uint64_t)u->step);
-    if (has_parts(f, u) && size > PART)
-        each = u->step > 0 ? round_up(PART / (unit + 1) + 1, (uint64_t)u->step)
-                           : PART;
-    do {
-        uint64_t n = all - begin < each ? all - begin : each;
-        uint64_t end = begin + n, bytes_of = n * unit;
-
-        if (u->step > 0 && end == all)
-            bytes_of = size - begin * unit;
-        if (f->jobs != NULL)
-            f->jobs[f->n_jobs] = (job){i, begin, n, bytes_of};
-        f->n_jobs++;
-        f->left[i]++;
-        begin = end;
-    } while (begin < all);
-}
-
-/* The largest first, so that the last ones end together. */
-static int by_size(const void *a, const void *b)
-{
-    const job *x = a, *y = b;
-
-    if (x->size != y->size)
-        return x->size < y->size ? 1 : -1;
-    if (x->unit != y->unit)
-        return x->unit < y->unit ? -1 : 1;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 static hull_status make_jobs(filler *f)
 {
     for (uint32_t i = 0; i < f->fp->n_units; i++)
         if (f->fresh[i])
-            add_jobs(f, i);
+            f->n_jobs += unit_jobs(NULL, f->b, f->fp, i);
     f->jobs = mem_calloc(f->n_jobs + 1, sizeof *f->jobs);
     if (f->jobs == NULL)
         return fail_oom(f->n_jobs * sizeof *f->jobs);
     f->n_jobs = 0;
     for (uint32_t i = 0; i < f->fp->n_units; i++) {
-        f->left[i] = 0;
-        if (f->fresh[i])
-            add_jobs(f, i);
+        size_t n = f->fresh[i]
+                       ? unit_jobs(f->jobs + f->n_jobs, f->b, f->fp, i) : 0;
+
+        f->left[i] = (uint32_t)n;
+        f->n_jobs += n;
     }
-    qsort(f->jobs, f->n_jobs, sizeof *f->jobs, by_size);
+    fill_jobs_sort(f->jobs, f->n_jobs);
     return HULL_OK;
-}
-
-static hull_status fill_part(filler *f, const job *j, fill_room *room)
-{
-    const fill_unit *u = &f->fp->units[j->unit];
-    place to = f->set->groups[j->unit]->slots[0];
-    hull_status st, synced;
-
-    to.off += j->begin;
-    to.size = j->size;
-    st = upload_source(f, room->s, to, u, &u->sources[0], j->begin, true);
-    f->written += j->size;
-    synced = u->d->be->stream_sync(room->s);
-    return st != HULL_OK ? st : synced;
 }
 
 static hull_status do_job(void *user, size_t i)
 {
     filler *f = user;
-    const job *j = &f->jobs[i];
-    const fill_unit *u = &f->fp->units[j->unit];
-    const slot_group *g = f->set->groups[j->unit];
-    fill_room *room;
-    hull_status st;
+    const fill_job *j = &f->jobs[i];
 
-    TRY(fill_room_take(&room, f->memory, u->d));
-    st = u->identity ? fill_part(f, j, room)
-                     : fill_computed(f, u, j, g, room);
-    fill_room_give(f->memory, room);
-    if (st == HULL_OK && atomic_fetch_sub(&f->left[j->unit], 1) == 1)
-        release_sources(f, u, g);
-    return st;
+    TRY(fill_job_do(&f->task, j));
+    if (atomic_fetch_sub(&f->left[j->unit], 1) == 1)
+        release_sources(f, &f->fp->units[j->unit], f->set->groups[j->unit]);
+    return HULL_OK;
 }
 
 /* ---- the set ------------------------------------------------------------- */
@@ -637,18 +352,19 @@ static hull_status set_new(filler *f)
     atomic_init(&s->refs, 1);
     s->fill = fill_plan_ref(f->fp);
     s->groups = mem_calloc(n_units + 1, sizeof(*s->groups));
-    s->block_slots = mem_calloc(f->p->n_blocks + 1, sizeof(*s->block_slots));
+    s->block_slots = mem_calloc(f->m->plan->n_blocks + 1,
+                                sizeof(*s->block_slots));
     if (s->groups == NULL || s->block_slots == NULL)
         return fail_oom(n_units * sizeof *s->groups);
     s->n_groups = n_units;
-    s->n_blocks = f->p->n_blocks;
+    s->n_blocks = f->m->plan->n_blocks;
     s->stamps = mem_calloc(stamps + 1, sizeof *s->stamps);
     s->label = mem_strndup(weights_label(f->b->w[0]),
                            strlen(weights_label(f->b->w[0])));
     if (s->stamps == NULL || s->label == NULL)
         return fail_oom(stamps * sizeof *s->stamps);
-    for (uint32_t i = 0; i < f->p->n_blocks; i++) {
-        uint32_t n = f->p->blocks[i].e->prepare->body->n_results;
+    for (uint32_t i = 0; i < f->m->plan->n_blocks; i++) {
+        uint32_t n = f->m->plan->blocks[i].e->prepare->body->n_results;
 
         s->block_slots[i] = mem_calloc(n + 1, sizeof(place));
         if (s->block_slots[i] == NULL)
@@ -678,13 +394,14 @@ static hull_status check_files(const filler *f)
 
 static void add_to_report(const filler *f, hull_refit_report *r)
 {
-    r->bytes_read += f->read;
-    r->bytes_written += f->written;
+    r->bytes_read += f->task.read;
+    r->bytes_written += f->task.written;
     r->bytes_shared += f->shared_bytes;
     r->slots_borrowed += f->borrowed;
     r->slots_copied += f->copied;
     r->slots_computed += f->computed;
     r->slots_shared += f->shared;
+    r->slots_streamed += f->streamed;
     r->kept += f->b->n_kept;
 }
 
@@ -697,17 +414,45 @@ static bool may_keep(const binding *b)
     return true;
 }
 
+static hull_status want_mode(filler *f, const options *o)
+{
+    fill_mode mode;
+
+    TRY(fill_mode_of(&mode, o));
+    f->stream = mode != FILL_NOW;
+    f->borrow = f->stream || option_on(o, OPT_borrow);
+    f->set->settles = mode == FILL_LATE;
+    if (!f->stream)
+        return HULL_OK;
+    if (option_on(o, OPT_release_weights))
+        return fail(HULL_EINVAL, "release_weights=on gives the checkpoint's "
+                    "memory back, which fill=%.*s reads again with runs",
+                    STR_ARG(option_str(o, OPT_fill)));
+    if (!may_keep(f->b))
+        return fail(HULL_EINVAL, "fill=%.*s reads the checkpoint with runs, "
+                    "but %s is memory of the caller's without a release "
+                    "callback, read during the call only",
+                    STR_ARG(option_str(o, OPT_fill)),
+                    weights_label(f->b->w[0]));
+    TRY(options_copy(&f->set->options, o));
+    return hull_options_set(f->set->options, "fill", "now");
+}
+
 static hull_status fill_slots(filler *f)
 {
     for (uint32_t i = 0; i < f->fp->n_units; i++) {
         stamp_sources(f->set->stamps, &f->fp->units[i], f->b);
         TRY(begin_unit(f, i));
     }
-    for (uint32_t i = 0; i < f->ds->n; i++)
-        TRY(place_groups(f, f->ds->d[i]));
+    for (uint32_t i = 0; i < f->m->devices.n; i++)
+        TRY(place_groups(f, f->m->devices.d[i]));
     TRY(make_jobs(f));
-    TRY(pool_for(f->ds->pool, f->n_jobs, do_job, f));
+    f->task = (fill_task){.m = f->m, .fp = f->fp, .b = f->b,
+                          .groups = f->set->groups};
+    TRY(pool_for(f->m->devices.pool, f->n_jobs, do_job, f));
     TRY(check_files(f));
+    if (f->streamed > 0)
+        TRY(stream_new(&f->set->stream, f->m, f->fp, f->b, f->set->groups));
     place_slots(f);
     for (uint32_t i = 0; i < f->set->n_groups; i++)
         f->set->borrows = f->set->borrows ||
@@ -715,24 +460,23 @@ static hull_status fill_slots(filler *f)
     return HULL_OK;
 }
 
-hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
-                     binding *b, const weight_set *current,
-                     const devices *ds, fill_memory *fm, const options *o,
+hull_status set_fill(weight_set **out, module *m, fill_plan *fp, binding *b,
+                     const weight_set *current, const options *o,
                      hull_refit_report *report)
 {
-    filler f = {.p = p, .fp = fp, .b = b, .ds = ds, .current = current,
-                .memory = fm};
+    filler f = {.m = m, .fp = fp, .b = b, .current = current};
     hull_status st = HULL_OK;
 
     *out = NULL;
     pthread_mutex_init(&f.releasing, NULL);
-    f.borrow = option_on(o, OPT_borrow);
     TRY_OUT(set_new(&f));
+    TRY_OUT(want_mode(&f, o));
     if (option_on(o, OPT_release_weights))
         TRY_OUT(count_readers(&f));
     TRY_OUT(fill_slots(&f));
     add_to_report(&f, report);
-    if (f.set->borrows || (option_on(o, OPT_keep_sources) && may_keep(b))) {
+    if (f.set->borrows || f.set->stream != NULL ||
+        (option_on(o, OPT_keep_sources) && may_keep(b))) {
         f.set->bound = b;
         b = NULL;
     }
@@ -740,7 +484,7 @@ hull_status set_fill(weight_set **out, const plan *p, fill_plan *fp,
     f.set = NULL;
 out:
     set_free(f.set);
-    binding_free(b);
+    binding_unref(b);
     mem_free(f.jobs);
     mem_free(f.fresh);
     mem_free(f.left);
@@ -753,6 +497,8 @@ hull_status set_fresh(const weight_set *s)
 {
     const weights *last = NULL;
 
+    for (uint32_t i = 0; s->stream != NULL && i < s->bound->n_w; i++)
+        TRY(weights_unchanged(s->bound->w[i]));
     for (uint32_t i = 0; s->borrows && i < s->n_groups; i++) {
         const weights *w = s->groups[i]->borrowed;
 
@@ -787,6 +533,8 @@ void set_free(weight_set *s)
     mem_free(s->stamps);
     mem_free(s->label);
     fill_plan_unref(s->fill);
-    binding_free(s->bound);
+    stream_free(s->stream);
+    options_free(s->options);
+    binding_unref(s->bound);
     mem_free(s);
 }

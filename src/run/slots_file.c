@@ -390,6 +390,6 @@ out:
     fill_plan_unref(fp);
     json_free(top);
     set_free(r.set);
-    binding_free(b);
+    binding_unref(b);
     return st;
 }

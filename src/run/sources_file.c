@@ -150,6 +150,7 @@ static hull_status binding_new(binding **out, const plan *p, weights *w)
     *out = b;
     if (b == NULL)
         return fail_oom(sizeof *b);
+    atomic_init(&b->refs, 1);
     b->n = p->n_holes;
     b->holes = mem_calloc(p->n_holes + 1, sizeof *b->holes);
     b->w = mem_calloc(1, sizeof(*b->w));
@@ -194,7 +195,7 @@ out:
     json_free(top);
     ir_free(pins);
     mem_free(taken);
-    binding_free(b);
+    binding_unref(b);
     return st;
 }
 

@@ -132,7 +132,7 @@ static module *starred(const weights *own)
         OK(weights_open(&w, at("learnt.safetensors"), NULL));
         OK(bind_weights(&b, p, w, &how));
         OK(plan_learn(p, b));
-        binding_free(b);
+        binding_unref(b);
         weights_unref(w);
     }
     OK(module_new(&m, p, &ds));

@@ -424,7 +424,7 @@ static void test_options(void **state)
         {"winograd", "off"}, {"tune", "on"}, {"tile", "4"},
         {"strip_weights", "on"}, {"keep", "w"}, {"ignore", "z"},
         {"map", ""}, {"checkpoint_key", ""}, {"learn", "on"},
-        {"allow_missing", "on"}, {"narrow", "on"}, {"borrow", "on"},
+        {"allow_missing", "on"}, {"narrow", "on"}, {"borrow", "on"}, {"fill", "late"},
         {"keep_sources", "off"}, {"keep_previous", "on"}, {"spare", "on"},
         {"release_weights", "on"}, {"seed", "7"}, {"threads", "2"},
         {"cache_direct", "on"},
