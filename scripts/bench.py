@@ -8,11 +8,14 @@
     scripts/bench.py --bench refit --models bert --threads 2
 
 Parts (BENCH): latency; refit, to a second checkpoint (peers: a new session, a
-new compile); start, the compile call to the first answer, and the same from a
-cache; process, from the start of a process to its first answer, with an empty
-cache, from its folder and from a remote store; memory, the peak until the first
-answer as a multiple of the weights; scale, Hull's own throughput of 4 sessions and of a batch of 8, by threads on as many CPUs;
-lowp, narrow types beside f32 and the memory (bench_lowp.py, no peers, no models).
+new compile); start, the compile call to the first answer, which makes its slots
+(fill=late), the same from a cache, and with all slots filled before it;
+process, from the start of a process to its first answer, with an empty cache,
+from its folder and from a remote store; memory, the peak until the first answer
+as a multiple of the weights, slots filled and (memory-run) made by each run;
+scale, Hull's own throughput of 4 sessions and of a batch of 8, by threads on as
+many CPUs; lowp, narrow types beside f32 and the memory (bench_lowp.py, no
+peers, no models).
 Models (MODELS): resnet18 resnet50 mobilenet vit bert gpt2, together `zoo`;
 folders of the shared models, together `shared` (against ONNX Runtime only);
 fixture-NAME, together `fixtures`. Without MODELS: zoo and shared.
@@ -451,35 +454,51 @@ def first_answer_ms(facts):
     return (facts["compile_seconds"] + facts["first_run_seconds"]) * 1e3
 
 
-def fresh_starts(o, m, threads, libraries, cached):
-    """{library: [facts of each round]}; the first fills caches."""
-    taken = {name: [] for name in libraries}
+# Whose start is measured: {name: (library, options)}. Slots that the first run
+# makes (fill=late), all of them before it (now), and by every run (run).
+def ways_of(m, *fills):
+    ways = {f"hull {f}": ("hull", (f"fill={f}",)) for f in fills}
+    return {**ways, **{p: (p, ()) for p in m.peers}}
+
+
+def fresh_starts(o, m, threads, ways, cached=False):
+    """{name: [facts of each round]}; the first fills caches."""
+    taken = {name: [] for name in ways}
     for i in range(o.rounds + 1):
-        for name in rotate(libraries, i):
+        for name in rotate(list(ways), i):
+            library, options = ways[name]
             cache = None
             if cached:
-                cache = os.path.join(o.build, "bench-cache", name)
+                cache = os.path.join(o.build, "bench-cache", library)
                 os.makedirs(cache, exist_ok=True)
-            facts = started(o, name, m, threads, cache)
-            if name == "hull":
+            facts = started(o, library, m, threads, cache, options=options)
+            if library == "hull":
                 o.isa = facts["isa"]
             if i > 0:
                 taken[name].append(facts)
     return taken
 
 
+def add_starts(o, bench, m, threads, taken, way, value, unit, **more):
+    """The rows of one way of Hull's and all peers."""
+    rows = {"hull": taken[way], **{p: taken[p] for p in m.peers if p in taken}}
+    add_all(o, bench, m, threads, unit,
+            {k: [value(f) for f in v] for k, v in rows.items()}, **more)
+
+
 def bench_start(o, m, threads):
-    libraries = ["hull"] + m.peers
-    taken = fresh_starts(o, m, threads, libraries, False)
-    add_all(o, "start", m, threads, "ms",
-            {k: [first_answer_ms(f) for f in v] for k, v in taken.items()})
-    add_memory(o, m, threads, taken)
+    taken = fresh_starts(o, m, threads, ways_of(m, "late", "now"))
+    for bench, way in (("start", "late"), ("start-filled", "now")):
+        add_starts(o, bench, m, threads, taken, f"hull {way}",
+                   first_answer_ms, "ms")
     if "openvino" not in m.peers:
         return
     shutil.rmtree(os.path.join(o.build, "bench-cache"), ignore_errors=True)
-    taken = fresh_starts(o, m, threads, ["hull", "openvino"], True)
-    add_all(o, "start-cached", m, threads, "ms",
-            {k: [first_answer_ms(f) for f in v] for k, v in taken.items()})
+    ways = ways_of(m, "late")
+    ways.pop("onnxruntime", None)  # it has no cache
+    taken = fresh_starts(o, m, threads, ways, True)
+    add_starts(o, "start-cached", m, threads, taken, "hull late",
+               first_answer_ms, "ms")
     shutil.rmtree(os.path.join(o.build, "bench-cache"), ignore_errors=True)
 
 
@@ -532,9 +551,10 @@ def bench_process(o, m, threads):
     named = named_inputs(o, m)
     shutil.rmtree(folder, ignore_errors=True)
     # what: (library, options, keeps its cache from round to round)
-    ways = {"hull cold": ("hull", (), False),
-            "hull disk": ("hull", (), True),
-            "hull remote": ("hull", (remote,), False),
+    late = "fill=late"
+    ways = {"hull cold": ("hull", (late,), False),
+            "hull disk": ("hull", (late,), True),
+            "hull remote": ("hull", (late, remote), False),
             "onnxruntime": ("onnxruntime", (), False),
             "openvino": ("openvino", (), False),
             "openvino cached": ("openvino", (), True)}
@@ -572,21 +592,17 @@ def bench_process(o, m, threads):
                     for f in taken[peer]))
 
 
-def add_memory(o, m, threads, taken):
+def bench_memory(o, m, threads):
     """Growth of the peak until the first answer, by the weights' bytes; what
     is less than a few megabytes says nothing."""
     if m.group != "zoo":
         return
-    add_all(o, "memory", m, threads, "x weights",
-            {k: [(f["memory"]["peak_bytes"] - f["memory"]["before_bytes"])
-                 / m.weight_bytes for f in v] for k, v in taken.items()},
-            weight_bytes=m.weight_bytes)
-
-
-def bench_memory(o, m, threads):
-    if "start" not in o.bench and m.group == "zoo":  # start has them
-        add_memory(o, m, threads, fresh_starts(
-            o, m, threads, ["hull"] + m.peers, False))
+    taken = fresh_starts(o, m, threads, ways_of(m, "now", "run"))
+    for bench, way in (("memory", "now"), ("memory-run", "run")):
+        add_starts(o, bench, m, threads, taken, f"hull {way}",
+                   lambda f: (f["memory"]["peak_bytes"]
+                              - f["memory"]["before_bytes"]) / m.weight_bytes,
+                   "x weights", weight_bytes=m.weight_bytes)
 
 
 def sessions_per_second(o, m, threads, n):

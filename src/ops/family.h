@@ -65,6 +65,8 @@ typedef struct pack_walk {
     int64_t axis, tile, groups;
     int64_t columns, panels; /* of a group */
     int64_t channels, taps;
+    int64_t depth;           /* rows of a panel of y: more than x has with the
+                              * attribute */
 } pack_walk;
 hull_status pack_walk_open(pack_walk *w, const node *n, const tensor *in,
                            const tensor *out) MUST_CHECK;

@@ -9,6 +9,10 @@
  *         y[g, p][tap * c + ch, t] = x[g, p * tile + t][ch, tap]
  * axis 1  x [k, n] -> y [ceil(n / tile), k, tile]:
  *         y[p, k, t] = x[k, p * tile + t]
+ *         With depth d >= k, x is the first rows of more: y is [.., d, tile],
+ *         and its rows from k on are left as they are. So a fill makes a slot
+ *         a few rows at a time (run/fill.c); where y has no bytes yet those
+ *         rows are anything.
  */
 #include "ops/data.h"
 #include "ops/family.h"
@@ -21,13 +25,16 @@ static hull_status pack_attrs(const node *n, int64_t *axis, int64_t *tile,
 {
     char what[128];
 
+    int64_t depth = attr_int(n, "depth");
+
     *axis = attr_int(n, "axis");
     *tile = attr_int(n, "tile");
     *groups = attr_int(n, "groups");
-    if (*axis < 0 || *axis > 1 || *tile < 1 || *tile > 4096 || *groups < 1)
+    if (*axis < 0 || *axis > 1 || *tile < 1 || *tile > 4096 || *groups < 1 ||
+        depth < 0 || (depth > 0 && *axis == 0))
         return fail(HULL_EINVAL, "%s: axis is %" PRId64 ", tile is %" PRId64
-                    ", groups is %" PRId64, node_what(n, what), *axis, *tile,
-                    *groups);
+                    ", groups is %" PRId64 ", depth is %" PRId64,
+                    node_what(n, what), *axis, *tile, *groups, depth);
     return HULL_OK;
 }
 
@@ -72,6 +79,8 @@ hull_status panels_infer(graph *g, node *n)
     dims[1] = x->dims[1 - axis];
     for (uint32_t i = 2; i < x->rank; i++)
         dims[1] = dim_mul(g->m, dims[1], x->dims[i]);
+    if (attr_int(n, "depth") > 0)
+        dims[1] = attr_int(n, "depth");
     dims[2] = tile;
     return infer_out(g, n, 0, x->dtype, dims, 3);
 }
@@ -85,12 +94,15 @@ hull_status pack_walk_open(pack_walk *w, const node *n, const tensor *in,
     w->channels = in->shape[1];
     w->taps = data_product(in->shape, 2, in->rank);
     w->columns = in->shape[w->axis] / w->groups;
-    if (w->axis == 1) {
-        w->channels = in->shape[0];
-        shape[1] = in->shape[0];
-    } else {
+    if (w->axis == 1)
+        shape[1] = w->channels = in->shape[0];
+    else
         shape[1] *= w->taps;
-    }
+    w->depth = attr_int(n, "depth") > 0 ? attr_int(n, "depth") : shape[1];
+    if (w->depth < shape[1])
+        return fail(HULL_ESHAPE, "pack: %" PRId64 " rows, depth is %" PRId64,
+                    shape[1], w->depth);
+    shape[1] = w->depth;
     w->panels = (w->columns + w->tile - 1) / w->tile;
     shape[0] = w->groups * w->panels;
     shape[2] = w->tile;
@@ -112,7 +124,7 @@ double scaled_at(const tensor *w, const tensor *scale, int64_t row, int64_t at)
 hull_status panels_eval(eval_ctx *cx, const node *n, const tensor *in,
                       tensor *out)
 {
-    int64_t depth;
+    int64_t depth, width = hull_dtype_bits(out->dtype) / 8;
     pack_walk w;
 
     (void)cx;
@@ -120,13 +132,15 @@ hull_status panels_eval(eval_ctx *cx, const node *n, const tensor *in,
     depth = w.taps * w.channels;
     if (tensor_numel(out) == 0)
         return HULL_OK;
-    memset(out->data, 0, tensor_bytes(out));
+    for (int64_t p = 0; p < w.groups * w.panels; p++)
+        memset((char *)out->data + (size_t)(p * w.depth * w.tile * width), 0,
+               (size_t)(depth * w.tile * width));
     for (int64_t r = 0; r < w.groups * w.columns; r++)
         for (int64_t k = 0; k < depth; k++) {
             int64_t column = r % w.columns;
             int64_t p = r / w.columns * w.panels + column / w.tile;
             int64_t row = k % w.taps * w.channels + k / w.taps;
-            int64_t to = (p * depth + row) * w.tile + column % w.tile;
+            int64_t to = (p * w.depth + row) * w.tile + column % w.tile;
             int64_t from = w.axis == 0 ? r * depth + k : k * w.columns + r;
 
             if (node_has(n, 1))

@@ -414,8 +414,7 @@ static bool is_by_rows(const composer *c, const fill_unit *u, const node *n)
     const node *leaf = graph_def(g, n->in[0]);
 
     return n->op == OP_pack && n->n_in == 1 && u->n_slots == 1 &&
-           attr_int(n, "axis") == 0 && attr_int(n, "groups") == 1 &&
-           leaf != NULL && leaf->op == OP_weight &&
+           attr_int(n, "groups") == 1 && attr_int(n, "depth") == 0 && leaf != NULL && leaf->op == OP_weight &&
            hull_dtype_bits(graph_type(g, n->in[0])->dtype) >= 8 &&
            static_bytes(graph_type(g, n->in[0])) >= LARGE;
 }
@@ -434,12 +433,18 @@ static hull_status row_graph(composer *c, fill_unit *u, graph *to,
                     graph_def(c->g, n->in[0])));
     u->step = attr_int(n, "tile");
     u->rows = t.dims[0];
+    if (attr_int(n, "axis") == 1) {
+        u->across = (uint64_t)u->step * hull_dtype_bits(t.dtype) / 8;
+        u->step = 1;
+    }
     memcpy(dims, t.dims, t.rank * sizeof *dims);
     dims[0] = dim_fresh(to->m, "R");
     t.dims = dims;
     node_input(to, p, graph_param(to, str_of(""), &t));
-    node_int(to, p, "axis", 0);
-    node_int(to, p, "tile", u->step);
+    node_int(to, p, "axis", attr_int(n, "axis"));
+    node_int(to, p, "tile", attr_int(n, "tile"));
+    if (u->across > 0)
+        node_int(to, p, "depth", u->rows);
     graph_result(to, node_add(to, p));
     return ir_status(to->m);
 }

@@ -243,6 +243,11 @@ static void find_slots(place *out, const fill_task *t, const fill_job *j)
         out[k] = slot_place(t, j->unit, k);
     if (u->step == 0)
         return;
+    if (u->across > 0) {
+        out->off += j->begin * u->across;
+        out->size -= j->begin * u->across;
+        return;
+    }
     out->off += j->begin / (uint64_t)u->step *
                 (out->size / (uint64_t)((u->rows + u->step - 1) / u->step));
     out->size = j->size;

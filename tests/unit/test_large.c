@@ -10,14 +10,21 @@
 #define ROWS 5003 /* of 512 floats, 10 MB; no multiple of any tile */
 #define DEPTH 512
 
-static const char text[] =
+/* The weight as PyTorch lays it out, and as ONNX does. */
+static const char *const texts[] = {
     "graph @main(%x: f32[N,512]) where N=1..8 {\n"
     "  %u = weight \"u\" : f32[5003,512]\n"
     "  %y = matmul %x, %u {trans_b=true} : f32[N,5003]\n"
     "  return %y\n"
-    "}\n";
+    "}\n",
+    "graph @main(%x: f32[N,512]) where N=1..8 {\n"
+    "  %u = weight \"u\" : f32[512,5003]\n"
+    "  %y = matmul %x, %u : f32[N,5003]\n"
+    "  return %y\n"
+    "}\n"};
+static const int64_t weight_shapes[2][2] = {{ROWS, DEPTH}, {DEPTH, ROWS}};
 
-static const int64_t weight_shape[] = {ROWS, DEPTH};
+static int form; /* of the running test */
 
 static module *compile_large(const char *set)
 {
@@ -31,7 +38,7 @@ static module *compile_large(const char *set)
     module *m;
     plan *p;
 
-    fm.m = parsed(text);
+    fm.m = parsed(texts[form]);
     fm.g = fm.m->graphs[0];
     hole.type = *graph_type(fm.g, graph_first(fm.g)->out[0]);
     OK(weights_new(&fm.native, WEIGHTS_MEMORY));
@@ -76,7 +83,8 @@ static void run_large(float *y, module *m)
 
 static weights *in_memory(const float *u, const int64_t *strides)
 {
-    hull_tensor t = {.data = (void *)(uintptr_t)u, .shape = weight_shape, .rank = 2,
+    hull_tensor t = {.data = (void *)(uintptr_t)u, .rank = 2,
+                     .shape = weight_shapes[form],
                      .dtype = HULL_F32, .strides = strides};
     weights *w;
 
@@ -85,23 +93,23 @@ static weights *in_memory(const float *u, const int64_t *strides)
     return w;
 }
 
-static void every_source_gives_the_same(void **state)
+static void every_source_gives_the_same(void)
 {
-    static const int64_t turned[] = {1, ROWS};
+    const int64_t rows = weight_shapes[form][0], turned[] = {1, rows};
+    size_t columns = (size_t)weight_shapes[form][1];
     size_t n = (size_t)ROWS * DEPTH;
     float *u = calloc(n + 16, sizeof *u), *v = calloc(n, sizeof *v);
     float *want = calloc(2 * ROWS, sizeof *want);
     float *y = calloc(2 * ROWS, sizeof *y);
     module *m = compile_large("backends=cpu"), *ref = compile_large("");
-    safetensors_item item = {str_of("u"), HULL_F32, 2, weight_shape, u,
+    safetensors_item item = {str_of("u"), HULL_F32, 2, weight_shapes[form], u,
                              n * sizeof *u};
     weights *w;
 
-    (void)state;
     for (size_t i = 0; i < n; i++) /* sums are exact */
         u[i] = (float)(int)(i * 2654435761u >> 20 & 255) - 128.0f;
     for (size_t i = 0; i < n; i++)
-        v[i % DEPTH * ROWS + i / DEPTH] = u[i];
+        v[i % columns * (size_t)rows + i / columns] = u[i];
     OK(safetensors_write(at("u.safetensors"), &item, 1));
     refit_to(ref, in_memory(u, NULL));
     run_large(want, ref);
@@ -127,10 +135,25 @@ static void every_source_gives_the_same(void **state)
     free(y);
 }
 
+static void rows_become_columns_of_panels(void **state)
+{
+    (void)state;
+    form = 0;
+    every_source_gives_the_same();
+}
+
+static void rows_become_rows_of_panels(void **state)
+{
+    (void)state;
+    form = 1;
+    every_source_gives_the_same();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_source_gives_the_same),
+        cmocka_unit_test(rows_become_columns_of_panels),
+        cmocka_unit_test(rows_become_rows_of_panels),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -218,7 +218,7 @@ static void pack_blocks(void *user, int64_t begin, int64_t end)
             int64_t n = ld - i * all < all ? ld - i * all : all;
 
             for (int64_t k = k0; k < k1; k++)
-                put_row(p->y + (i * p->depth + k) * all,
+                put_row(p->y + (i * p->w.depth + k) * all,
                         p->x + k * ld + i * all, n, all, p->lines);
         }
     }
