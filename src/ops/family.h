@@ -70,6 +70,10 @@ typedef struct pack_walk {
 } pack_walk;
 hull_status pack_walk_open(pack_walk *w, const node *n, const tensor *in,
                            const tensor *out) MUST_CHECK;
+/* Panels that a winograd_weight node's x makes; HULL_ESHAPE when `out` has
+ * fewer. */
+hull_status winograd_panels(int64_t *own, const tensor *in, const tensor *out)
+    MUST_CHECK;
 /* Operand 1: one factor of x's dtype per element of its first axis, or none. */
 hull_status infer_scale(graph *g, const node *n, const type *x) MUST_CHECK;
 /* Element `at` of w, which is of row `row`, times its factor, rounded; scale

@@ -15,7 +15,10 @@
  * Columns from n on are not looked at.
  *
  * winograd_weight  w [n, c, 3, 3] -> u [a a, ceil(n / tile), c, tile]: G w G^T,
- *                  w first times a scale [n] where there is one
+ *                  w first times a scale [n] where there is one. With
+ *                  attribute panels p >= that number, w is the first rows of
+ *                  more: u is [a a, p, c, tile], and the panels behind w's are
+ *                  left as they are (run/fill.c makes slots in parts)
  * conv_winograd    x [b, h, w, c], u: a 3x3 convolution of stride 1, for every
  *                  m x m places y = A^T (sum over c of (B^T x B) * u) A
  * with a = m + 2 and the matrices of F(m x m, 3 x 3) by Lavin and Gray. An
@@ -229,14 +232,14 @@ static hull_status winograd_m(int64_t *out, const node *n)
 
 static hull_status winograd_weight_infer(graph *g, node *n, const type *w)
 {
-    int64_t m, tile = attr_int(n, "tile");
+    int64_t m, tile = attr_int(n, "tile"), panels = attr_int(n, "panels");
     char what[128];
     dim dims[4];
 
     TRY(winograd_m(&m, n));
-    if (tile < 1 || tile > 4096)
-        return fail(HULL_EINVAL, "%s: tile is %" PRId64, node_what(n, what),
-                    tile);
+    if (tile < 1 || tile > 4096 || panels < 0)
+        return fail(HULL_EINVAL, "%s: tile is %" PRId64 ", panels is %" PRId64,
+                    node_what(n, what), tile, panels);
     if (w->rank != 4)
         return fail(HULL_ESHAPE, "%s: weight of rank %" PRIu32 ", wanted 4",
                     node_what(n, what), w->rank);
@@ -245,6 +248,8 @@ static hull_status winograd_weight_infer(graph *g, node *n, const type *w)
     TRY(infer_equal(g, n, w->dims[3], 3, "kernel and 3"));
     dims[0] = (m + 2) * (m + 2);
     dims[1] = dim_div(g->m, dim_add(g->m, w->dims[0], tile - 1), tile);
+    if (panels > 0)
+        dims[1] = panels;
     dims[2] = w->dims[1];
     dims[3] = tile;
     return infer_out(g, n, 0, w->dtype, dims, 4);
@@ -486,15 +491,27 @@ static void sandwich(double *y, const double *m, int r, int k, const double *x)
         }
 }
 
+hull_status winograd_panels(int64_t *own, const tensor *in, const tensor *out)
+{
+    int64_t tile = out->shape[3];
+
+    *own = (in->shape[0] + tile - 1) / tile;
+    if (*own <= out->shape[1])
+        return HULL_OK;
+    return fail(HULL_ESHAPE, "winograd_weight: %" PRId64 " panels, panels is %"
+                PRId64, *own, out->shape[1]);
+}
+
 static hull_status winograd_weight_eval(const node *n, const tensor *in,
                                         tensor *out)
 {
     int a = (int)attr_int(n, "m") + 2;
     int64_t columns = in[0].shape[0], channels = in[0].shape[1];
-    int64_t tile = out->shape[3], panels = out->shape[1];
+    int64_t tile = out->shape[3], panels = out->shape[1], own;
     const tensor *scale = tensor_given(in, n, 1) ? &in[1] : NULL;
 
-    for (int64_t at = 0; at < panels * channels * tile; at++) {
+    TRY(winograd_panels(&own, &in[0], out));
+    for (int64_t at = 0; at < own * channels * tile; at++) {
         int64_t column = at / (channels * tile) * tile + at % tile;
         int64_t channel = at / tile % channels;
         double w[9], u[POINTS_MAX] = {0};

@@ -413,10 +413,39 @@ static bool is_by_rows(const composer *c, const fill_unit *u, const node *n)
     const graph *g = c->g;
     const node *leaf = graph_def(g, n->in[0]);
 
-    return n->op == OP_pack && n->n_in == 1 && u->n_slots == 1 &&
-           attr_int(n, "groups") == 1 && attr_int(n, "depth") == 0 && leaf != NULL && leaf->op == OP_weight &&
+    if (n->op == OP_pack ? attr_int(n, "groups") != 1 ||
+                               attr_int(n, "depth") != 0
+                         : n->op != OP_winograd_weight ||
+                               attr_int(n, "panels") != 0)
+        return false;
+    return n->n_in == 1 && u->n_slots == 1 && leaf != NULL &&
+           leaf->op == OP_weight &&
            hull_dtype_bits(graph_type(g, n->in[0])->dtype) >= 8 &&
            static_bytes(graph_type(g, n->in[0])) >= LARGE;
+}
+
+/* The rows' places in the slot, and the node that writes there. */
+static node *row_node(fill_unit *u, graph *to, const node *n, const type *w)
+{
+    node *p = node_new(to, n->op);
+    uint64_t width = hull_dtype_bits(w->dtype) / 8;
+
+    u->step = attr_int(n, "tile");
+    u->rows = w->dims[0];
+    node_int(to, p, "tile", u->step);
+    if (n->op == OP_winograd_weight) {
+        u->across = (uint64_t)w->dims[1] * width;
+        node_int(to, p, "m", attr_int(n, "m"));
+        node_int(to, p, "panels", (u->rows + u->step - 1) / u->step);
+        return p;
+    }
+    node_int(to, p, "axis", attr_int(n, "axis"));
+    if (attr_int(n, "axis") == 1) {
+        u->across = (uint64_t)u->step * width;
+        u->step = 1;
+        node_int(to, p, "depth", u->rows);
+    }
+    return p;
 }
 
 /* The unit of one such node, for any number of rows. */
@@ -425,26 +454,16 @@ static hull_status row_graph(composer *c, fill_unit *u, graph *to,
 {
     type t = type_copy(to->m, c->g->m, graph_type(c->g, n->in[0]));
     dim *dims = arena_array(&to->m->a, t.rank, sizeof *dims);
-    node *p = node_new(to, OP_pack);
+    node *p = row_node(u, to, n, &t);
 
     if (dims == NULL)
         return fail_oom(t.rank * sizeof *dims);
     TRY(leaf_source(&u->sources[u->n_sources++], c->fp->m, c->g,
                     graph_def(c->g, n->in[0])));
-    u->step = attr_int(n, "tile");
-    u->rows = t.dims[0];
-    if (attr_int(n, "axis") == 1) {
-        u->across = (uint64_t)u->step * hull_dtype_bits(t.dtype) / 8;
-        u->step = 1;
-    }
     memcpy(dims, t.dims, t.rank * sizeof *dims);
     dims[0] = dim_fresh(to->m, "R");
     t.dims = dims;
     node_input(to, p, graph_param(to, str_of(""), &t));
-    node_int(to, p, "axis", attr_int(n, "axis"));
-    node_int(to, p, "tile", attr_int(n, "tile"));
-    if (u->across > 0)
-        node_int(to, p, "depth", u->rows);
     graph_result(to, node_add(to, p));
     return ir_status(to->m);
 }

@@ -46,8 +46,8 @@ typedef struct fill_unit {
     int64_t step, rows;  /* step > 0: all sources have so many rows, and any of
                           * them from a multiple of `step` on make their part
                           * of the one slot */
-    uint64_t across;     /* > 0: that part is so many bytes a row of every
-                          * panel; 0: whole panels */
+    uint64_t across;     /* > 0: that part lies in pieces, the first so many
+                          * bytes a row from the slot's begin; 0: together */
     device *d;
     program *prog;       /* NULL for an identity */
     digest id;           /* units with equal ids make the same slots of the

@@ -7,24 +7,51 @@
  */
 #include "module_unit.h"
 
-#define ROWS 5003 /* of 512 floats, 10 MB; no multiple of any tile */
+/* Ten megabytes, and one and a third; no multiple of any tile. */
+#define COLUMNS 5003
 #define DEPTH 512
+#define MAPS 144
+#define CHANNELS 256
 
-/* The weight as PyTorch lays it out, and as ONNX does. */
-static const char *const texts[] = {
-    "graph @main(%x: f32[N,512]) where N=1..8 {\n"
-    "  %u = weight \"u\" : f32[5003,512]\n"
-    "  %y = matmul %x, %u {trans_b=true} : f32[N,5003]\n"
-    "  return %y\n"
-    "}\n",
-    "graph @main(%x: f32[N,512]) where N=1..8 {\n"
-    "  %u = weight \"u\" : f32[512,5003]\n"
-    "  %y = matmul %x, %u : f32[N,5003]\n"
-    "  return %y\n"
-    "}\n"};
-static const int64_t weight_shapes[2][2] = {{ROWS, DEPTH}, {DEPTH, ROWS}};
+/* How weights are packed: as PyTorch lays them out, as ONNX does, as points of
+ * Winograd's transform. */
+static const struct form {
+    const char *text;
+    int64_t weight[4], in[4], out[4];
+    int rank;            /* of the weight */
+    const char *set;     /* of the module */
+} forms[] = {
+    {"graph @main(%x: f32[2,512]) {\n"
+     "  %u = weight \"u\" : f32[5003,512]\n"
+     "  %y = matmul %x, %u {trans_b=true} : f32[2,5003]\n"
+     "  return %y\n"
+     "}\n",
+     {COLUMNS, DEPTH}, {2, DEPTH}, {2, COLUMNS}, 2, "backends=cpu"},
+    {"graph @main(%x: f32[2,512]) {\n"
+     "  %u = weight \"u\" : f32[512,5003]\n"
+     "  %y = matmul %x, %u : f32[2,5003]\n"
+     "  return %y\n"
+     "}\n",
+     {DEPTH, COLUMNS}, {2, DEPTH}, {2, COLUMNS}, 2, "backends=cpu"},
+    {"graph @main(%x: f32[1,256,6,6]) {\n"
+     "  %u = weight \"u\" : f32[144,256,3,3]\n"
+     "  %y = conv %x, %u {stride=[1,1], pad=[1,1,1,1], "
+     "dilation=[1,1]} : f32[1,144,6,6]\n"
+     "  return %y\n"
+     "}\n",
+     {MAPS, CHANNELS, 3, 3}, {1, CHANNELS, 6, 6}, {1, MAPS, 6, 6}, 4,
+     "backends=cpu"}};
 
-static int form; /* of the running test */
+static const struct form *form; /* of the running test */
+
+static size_t product(const int64_t *dims, int rank)
+{
+    size_t n = 1;
+
+    for (int i = 0; i < rank; i++)
+        n *= (size_t)dims[i];
+    return n;
+}
 
 static module *compile_large(const char *set)
 {
@@ -38,7 +65,7 @@ static module *compile_large(const char *set)
     module *m;
     plan *p;
 
-    fm.m = parsed(texts[form]);
+    fm.m = parsed(form->text);
     fm.g = fm.m->graphs[0];
     hole.type = *graph_type(fm.g, graph_first(fm.g)->out[0]);
     OK(weights_new(&fm.native, WEIGHTS_MEMORY));
@@ -58,34 +85,36 @@ static void refit_to(module *m, weights *w)
 
     OK(module_refit(m, w, o, &r));
     assert_true(r.slots_computed + r.slots_copied == 1);
-    assert_true(r.bytes_read == sizeof(float) * ROWS * DEPTH);
+    assert_true(r.bytes_read ==
+                sizeof(float) * product(form->weight, form->rank));
     options_free(o);
     weights_unref(w);
 }
 
 static void run_large(float *y, module *m)
 {
-    static const int64_t in_shape[] = {2, DEPTH}, out_shape[] = {2, ROWS};
-    float x[2 * DEPTH];
-    hull_tensor in = {.data = x, .shape = in_shape, .rank = 2,
+    size_t n_in = product(form->in, form->rank);
+    float *x = calloc(n_in, sizeof *x);
+    hull_tensor in = {.data = x, .shape = form->in, .rank = form->rank,
                       .dtype = HULL_F32};
-    hull_tensor out = {.data = y, .shape = out_shape, .rank = 2,
+    hull_tensor out = {.data = y, .shape = form->out, .rank = form->rank,
                        .dtype = HULL_F32};
     session *s;
 
-    for (int i = 0; i < 2 * DEPTH; i++)
-        x[i] = (float)(i % 7 - 3) * 0.5f;
-    memset(y, 0, sizeof(float) * 2 * ROWS);
+    for (size_t i = 0; i < n_in; i++)
+        x[i] = (float)((int)(i % 7) - 3) * 0.5f;
+    memset(y, 0, sizeof(float) * product(form->out, form->rank));
     OK(session_new(&s, m, NULL));
     OK(session_run(s, &in, 1, &out, 1));
     session_free(s);
+    free(x);
 }
 
 static weights *in_memory(const float *u, const int64_t *strides)
 {
-    hull_tensor t = {.data = (void *)(uintptr_t)u, .rank = 2,
-                     .shape = weight_shapes[form],
-                     .dtype = HULL_F32, .strides = strides};
+    hull_tensor t = {.data = (void *)(uintptr_t)u, .rank = form->rank,
+                     .shape = form->weight, .dtype = HULL_F32,
+                     .strides = strides};
     weights *w;
 
     OK(weights_new(&w, WEIGHTS_MEMORY));
@@ -93,40 +122,71 @@ static weights *in_memory(const float *u, const int64_t *strides)
     return w;
 }
 
-static void every_source_gives_the_same(void)
+/* Sums are exact: small integers, and halves and quarters of them. */
+static float *new_weight(size_t n)
 {
-    const int64_t rows = weight_shapes[form][0], turned[] = {1, rows};
-    size_t columns = (size_t)weight_shapes[form][1];
-    size_t n = (size_t)ROWS * DEPTH;
-    float *u = calloc(n + 16, sizeof *u), *v = calloc(n, sizeof *v);
-    float *want = calloc(2 * ROWS, sizeof *want);
-    float *y = calloc(2 * ROWS, sizeof *y);
-    module *m = compile_large("backends=cpu"), *ref = compile_large("");
-    safetensors_item item = {str_of("u"), HULL_F32, 2, weight_shapes[form], u,
-                             n * sizeof *u};
-    weights *w;
+    float *u = calloc(n + 16, sizeof *u);
 
-    for (size_t i = 0; i < n; i++) /* sums are exact */
-        u[i] = (float)(int)(i * 2654435761u >> 20 & 255) - 128.0f;
     for (size_t i = 0; i < n; i++)
-        v[i % columns * (size_t)rows + i / columns] = u[i];
-    OK(safetensors_write(at("u.safetensors"), &item, 1));
-    refit_to(ref, in_memory(u, NULL));
-    run_large(want, ref);
-    assert_true(want[0] != 0 && want[2 * ROWS - 1] != 0);
-    OK(weights_open(&w, at("u.safetensors"), NULL));
-    refit_to(m, w);
-    run_large(y, m);
-    assert_memory_equal(y, want, sizeof *y * 2 * ROWS);
-    refit_to(m, in_memory(v, turned));
-    run_large(y, m);
-    assert_memory_equal(y, want, sizeof *y * 2 * ROWS);
+        u[i] = (float)(int)(i * 2654435761u >> 20 & 255) - 128.0f;
+    return u;
+}
+
+static void from_offsets(module *m, float *u, const float *want, float *y)
+{
+    size_t n = product(form->weight, form->rank);
+    size_t n_out = product(form->out, form->rank);
+
     for (int off = 1; off < 16; off += 7) {
         memmove(u + off, u + off - (off == 1 ? 1 : 7), n * sizeof *u);
         refit_to(m, in_memory(u + off, NULL));
         run_large(y, m);
-        assert_memory_equal(y, want, sizeof *y * 2 * ROWS);
+        assert_memory_equal(y, want, n_out * sizeof *y);
     }
+}
+
+/* The first axis last. */
+static weights *turned(float *v, const float *u, int64_t strides[4])
+{
+    size_t rows = (size_t)form->weight[0];
+    size_t each = product(form->weight + 1, form->rank - 1);
+
+    for (size_t i = 0; i < rows * each; i++)
+        v[i % each * rows + i / each] = u[i];
+    strides[0] = 1;
+    strides[form->rank - 1] = (int64_t)rows;
+    for (int k = form->rank - 1; k > 1; k--)
+        strides[k - 1] = strides[k] * form->weight[k];
+    return in_memory(v, strides);
+}
+
+static void every_source_gives_the_same(const struct form *f)
+{
+    size_t n = product(f->weight, f->rank), n_out = product(f->out, f->rank);
+    float *u = new_weight(n), *v = calloc(n, sizeof *v);
+    float *want = calloc(n_out, sizeof *want);
+    float *y = calloc(n_out, sizeof *y);
+    module *m, *ref;
+    safetensors_item item = {str_of("u"), HULL_F32, (uint32_t)f->rank,
+                             f->weight, u, n * sizeof *u};
+    int64_t strides[4];
+    weights *w;
+
+    form = f;
+    m = compile_large(f->set);
+    ref = compile_large("");
+    OK(safetensors_write(at("u.safetensors"), &item, 1));
+    refit_to(ref, in_memory(u, NULL));
+    run_large(want, ref);
+    assert_true(want[0] != 0 && want[n_out - 1] != 0);
+    OK(weights_open(&w, at("u.safetensors"), NULL));
+    refit_to(m, w);
+    run_large(y, m);
+    assert_memory_equal(y, want, n_out * sizeof *y);
+    refit_to(m, turned(v, u, strides));
+    run_large(y, m);
+    assert_memory_equal(y, want, n_out * sizeof *y);
+    from_offsets(m, u, want, y);
     module_unref(m);
     module_unref(ref);
     free(u);
@@ -138,15 +198,19 @@ static void every_source_gives_the_same(void)
 static void rows_become_columns_of_panels(void **state)
 {
     (void)state;
-    form = 0;
-    every_source_gives_the_same();
+    every_source_gives_the_same(&forms[0]);
 }
 
 static void rows_become_rows_of_panels(void **state)
 {
     (void)state;
-    form = 1;
-    every_source_gives_the_same();
+    every_source_gives_the_same(&forms[1]);
+}
+
+static void rows_become_columns_of_points(void **state)
+{
+    (void)state;
+    every_source_gives_the_same(&forms[2]);
 }
 
 int main(void)
@@ -154,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_become_columns_of_panels),
         cmocka_unit_test(rows_become_rows_of_panels),
+        cmocka_unit_test(rows_become_columns_of_points),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -586,10 +586,12 @@ hull_status VEC_NAME(cpu_winograd_weight)(eval_ctx *cx, const node *n,
                      .channels = in[0].shape[1], .panels_n = out->shape[1],
                      .w = in[0].data, .u = out->data,
                      .scale = tensor_given(in, n, 1) ? in[1].data : NULL};
+    int64_t own;
 
+    TRY(winograd_panels(&own, &in[0], out));
     j.lines = (uintptr_t)j.u % 64 == 0;
     j.chunks = (j.channels + SOME_CHANNELS - 1) / SOME_CHANNELS;
-    cpu_parallel(cx, j.panels_n * j.chunks, 1, SOME_CHANNELS * MICRO_COLS * 4,
+    cpu_parallel(cx, own * j.chunks, 1, SOME_CHANNELS * MICRO_COLS * 4,
                  weight_range, &j);
     return HULL_OK;
 }
