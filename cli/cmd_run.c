@@ -553,7 +553,9 @@ const command command_run = {
            "else NAME, else output_0, output_1 and so on: floats agree when "
            "|a - b| <= atol + rtol * |b|, NaN equals NaN, integers when "
            "|a - b| <= atol. The largest absolute and relative difference of "
-           "each output is printed. " EXIT_DOC,
+           "each output is printed. A single run makes what its nodes read of "
+           "the weights as it goes, --repeat all of it before the first: --set "
+           "fill=run and fill=now. " EXIT_DOC,
     .options = run_options, .shared = SHARED_SET | SHARED_CACHE | SHARED_NAMES,
     .min_args = 1, .max_args = 1, .run = run_run,
 };

@@ -268,7 +268,8 @@ typedef struct hull_module hull_module;
  *   cache    consulted and filled per block, and for the whole model unless
  *            cache_direct=off; may be NULL.
  *   options  NULL for defaults.
- * With strip_weights=on the module is returned unfilled.
+ * With strip_weights=on the module is returned unfilled; with fill=late or run
+ * the checkpoint is bound, and runs make the slots.
  * Errors: HULL_EUNSUPPORTED every missing operator is listed;
  *         HULL_EBIND        every tensor that does not fit is listed.
  * hull_module_unref() it. */
@@ -313,7 +314,7 @@ HULL_API hull_status hull_module_output(const hull_module *m, size_t i,
 /* Version of the weight set that new runs use; 0 = none. */
 HULL_API uint64_t hull_module_version(const hull_module *m);
 /* Facts of the module as JSON: blocks, keys, cache hits, seconds, engine
- * bytes, slots. hull_free() it. */
+ * bytes, slots, whether they are filled. hull_free() it. */
 HULL_API hull_status hull_module_describe(char **out, const hull_module *m)
     HULL_MUST_CHECK;
 HULL_API hull_module *hull_module_ref(hull_module *m);
@@ -336,7 +337,8 @@ typedef struct hull_refit_report {
  * missing, unexpected, wrong-shape and wrong-dtype tensors are listed in one
  * HULL_EBIND. Sessions that are running keep the set they started with. Any
  * failure leaves the module bit-identical. Refits of one module are serial.
- *   options  allow_missing, narrow, borrow, keep_sources ...; may be NULL
+ *   options  allow_missing, narrow, borrow, fill, keep_sources ...; may be
+ *            NULL
  *   report   may be NULL */
 HULL_API hull_status hull_refit(hull_module *m, hull_weights *w,
                                 const hull_options *options,
