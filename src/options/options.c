@@ -239,30 +239,29 @@ bool option_lists(const options *o, option_id id, str word)
     return false;
 }
 
+/* "key=value\n" */
+static void put_row(buf *out, const options *o, option_id id, bool quoted)
+{
+    buf_printf(out, "%s=", rows[id].key);
+    if (rows[id].type != OPT_STR)
+        buf_printf(out, "%" PRId64, option_int(o, id));
+    else if (quoted)
+        buf_quoted(out, option_str(o, id));
+    else
+        buf_str(out, option_str(o, id));
+    buf_putc(out, '\n');
+}
+
 void options_code_text(buf *out, const options *o)
 {
-    for (int i = 0; i < OPT_COUNT; i++) {
-        if (rows[i].effect != EFFECT_CODE)
-            continue;
-        buf_printf(out, "%s=", rows[i].key);
-        if (rows[i].type == OPT_STR)
-            buf_str(out, option_str(o, (option_id)i));
-        else
-            buf_printf(out, "%" PRId64, option_int(o, (option_id)i));
-        buf_putc(out, '\n');
-    }
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (rows[i].effect == EFFECT_CODE)
+            put_row(out, o, (option_id)i, false);
 }
 
 void options_plan_text(buf *out, const options *o)
 {
-    for (int i = 0; i < OPT_COUNT; i++) {
-        if (rows[i].effect == EFFECT_RUN && i != OPT_keep)
-            continue;
-        buf_printf(out, "%s=", rows[i].key);
-        if (rows[i].type == OPT_STR)
-            buf_quoted(out, option_str(o, (option_id)i));
-        else
-            buf_printf(out, "%" PRId64, option_int(o, (option_id)i));
-        buf_putc(out, '\n');
-    }
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (rows[i].effect != EFFECT_RUN || i == OPT_keep)
+            put_row(out, o, (option_id)i, true);
 }
