@@ -37,9 +37,23 @@ void size_text(char out[16], uint64_t n)
 
 /* ---- stats --------------------------------------------------------------- */
 
+/* Of the column of names: the longest one and a space. */
+static int name_width(void)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < STAT_COUNT; i++) {
+        size_t n = strlen(cache_stat_name((cache_stat)i));
+
+        most = n > most ? n : most;
+    }
+    return (int)most + 1;
+}
+
 static hull_status show_stats(cli *c, cache *k)
 {
     uint64_t stats[STAT_COUNT], asked;
+    const int width = name_width();
     double rate;
     char size[16];
 
@@ -49,7 +63,7 @@ static hull_status show_stats(cli *c, cache *k)
 
         TRY(answer(c->result, name, json_integer((json_int_t)stats[i])));
         if (!c->json)
-            printf("%-16s%12" PRIu64 "  %s\n", name, stats[i],
+            printf("%-*s%12" PRIu64 "  %s\n", width, name, stats[i],
                    cache_stat_help((cache_stat)i));
     }
     asked = stats[STAT_hits] + stats[STAT_misses];
