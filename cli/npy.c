@@ -308,7 +308,7 @@ hull_status npy_parse(tensor_file *f, str name, bytes data)
     hull_dtype dtype;
     named_tensor *t;
     uint64_t n_bytes;
-    size_t at = NPY_MAGIC_SIZE + 2, len = 0, len_size;
+    size_t at = NPY_MAGIC_SIZE + 2, len, len_size;
     const uint8_t *p = data.p;
 
     if (data.n < at + 4 || memcmp(p, NPY_MAGIC, NPY_MAGIC_SIZE) != 0)
@@ -317,8 +317,7 @@ hull_status npy_parse(tensor_file *f, str name, bytes data)
         return fail(HULL_EVERSION, "npy version %u.%u, want 1 to 3", p[6],
                     p[7]);
     len_size = p[6] == 1 ? 2 : 4;
-    for (size_t i = len_size; i-- > 0;)
-        len = len << 8 | p[at + i];
+    len = le_get(p + at, len_size);
     at += len_size;
     if (len > NPY_HEADER_MAX || len > data.n - at)
         return fail(HULL_EFORMAT, "npy header of %zu bytes, have %zu, limit "

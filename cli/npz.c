@@ -33,15 +33,6 @@ typedef struct npz_entry {
     uint64_t packed, size, local;
 } npz_entry;
 
-static uint64_t le(const uint8_t *p, unsigned n)
-{
-    uint64_t v = 0;
-
-    while (n-- > 0)
-        v = v << 8 | p[n];
-    return v;
-}
-
 static bool is_at(bytes d, uint64_t off, uint64_t n, const char *magic)
 {
     return off <= d.n && n <= d.n - off && memcmp(d.p + off, magic, 4) == 0;
@@ -63,17 +54,17 @@ static hull_status find_directory(bytes d, uint64_t *out_off, uint64_t *out_n)
             return fail(HULL_EFORMAT, "npz has no end record");
         end--;
     }
-    *out_n = le(d.p + end + 10, 2);
-    *out_off = le(d.p + end + 16, 4);
+    *out_n = le_get(d.p + end + 10, 2);
+    *out_off = le_get(d.p + end + 16, 4);
     if (end >= LOCATOR_SIZE &&
         is_at(d, end - LOCATOR_SIZE, LOCATOR_SIZE, "PK\6\7")) {
-        uint64_t at = le(d.p + end - LOCATOR_SIZE + 8, 8);
+        uint64_t at = le_get(d.p + end - LOCATOR_SIZE + 8, 8);
 
         if (!is_at(d, at, END64_SIZE, "PK\6\6"))
             return fail(HULL_EFORMAT, "npz has no zip64 end record at byte %"
                         PRIu64, at);
-        *out_n = le(d.p + at + 32, 8);
-        *out_off = le(d.p + at + 48, 8);
+        *out_n = le_get(d.p + at + 32, 8);
+        *out_off = le_get(d.p + at + 48, 8);
     }
     return HULL_OK;
 }
@@ -84,7 +75,7 @@ static hull_status read_zip64(npz_entry *e, bytes extra)
     uint64_t *field[3] = { &e->size, &e->packed, &e->local };
 
     while (extra.n >= 4) {
-        uint64_t id = le(extra.p, 2), n = le(extra.p + 2, 2), at = 4;
+        uint64_t id = le_get(extra.p, 2), n = le_get(extra.p + 2, 2), at = 4;
 
         if (n > extra.n - 4)
             return fail(HULL_EFORMAT, "npz entry '%.*s' has a cut extra field",
@@ -95,7 +86,7 @@ static hull_status read_zip64(npz_entry *e, bytes extra)
             if (at + 8 > n + 4)
                 return fail(HULL_EFORMAT, "npz entry '%.*s' lacks a zip64 "
                             "size", STR_ARG(e->name));
-            *field[i] = le(extra.p + at, 8);
+            *field[i] = le_get(extra.p + at, 8);
             at += 8;
         }
         extra.p += n + 4;
@@ -113,19 +104,19 @@ static hull_status read_central(npz_entry *e, bytes d, uint64_t *off)
         return fail(HULL_EFORMAT, "npz has no directory entry at byte %" PRIu64,
                     *off);
     p = d.p + *off;
-    name_len = le(p + 28, 2);
-    extra_len = le(p + 30, 2);
-    total = CENTRAL_SIZE + name_len + extra_len + le(p + 32, 2);
+    name_len = le_get(p + 28, 2);
+    extra_len = le_get(p + 30, 2);
+    total = CENTRAL_SIZE + name_len + extra_len + le_get(p + 32, 2);
     if (total > d.n - *off)
         return fail(HULL_EFORMAT, "npz directory entry at byte %" PRIu64
                     " is cut", *off);
     *e = (npz_entry){ .name = { (const char *)p + CENTRAL_SIZE, name_len },
-                      .flags = (unsigned)le(p + 8, 2),
-                      .method = (unsigned)le(p + 10, 2),
-                      .crc = (uint32_t)le(p + 16, 4),
-                      .packed = le(p + 20, 4),
-                      .size = le(p + 24, 4),
-                      .local = le(p + 42, 4) };
+                      .flags = (unsigned)le_get(p + 8, 2),
+                      .method = (unsigned)le_get(p + 10, 2),
+                      .crc = (uint32_t)le_get(p + 16, 4),
+                      .packed = le_get(p + 20, 4),
+                      .size = le_get(p + 24, 4),
+                      .local = le_get(p + 42, 4) };
     *off += total;
     return read_zip64(e, (bytes){ p + CENTRAL_SIZE + name_len, extra_len });
 }
@@ -138,8 +129,8 @@ static hull_status find_payload(bytes *out, const npz_entry *e, bytes d)
         return fail(HULL_EUNSUPPORTED, "entry is encrypted");
     if (!is_at(d, e->local, LOCAL_SIZE, "PK\3\4"))
         return fail(HULL_EFORMAT, "no local header at byte %" PRIu64, e->local);
-    at = e->local + LOCAL_SIZE + le(d.p + e->local + 26, 2) +
-         le(d.p + e->local + 28, 2);
+    at = e->local + LOCAL_SIZE + le_get(d.p + e->local + 26, 2) +
+         le_get(d.p + e->local + 28, 2);
     if (at > d.n || e->packed > d.n - at)
         return fail(HULL_EFORMAT, "%" PRIu64 " bytes at byte %" PRIu64
                     " of an archive of %zu", e->packed, at, d.n);

@@ -163,6 +163,22 @@ static inline uint64_t round_up(uint64_t v, uint64_t align)
     return (v + align - 1) / align * align;
 }
 
+/* ---- little-endian numbers of n <= 8 bytes (here, inline) ---------------- */
+
+static inline void le_put(void *p, uint64_t v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)p)[i] = (uint8_t)(v >> (8 * i));
+}
+static inline uint64_t le_get(const uint8_t *p, size_t n)
+{
+    uint64_t v = 0;
+
+    while (n > 0)
+        v = v << 8 | p[--n];
+    return v;
+}
+
 /* ---- str.c: views of text that somebody else owns ------------------------ */
 
 typedef struct str {

@@ -36,15 +36,6 @@ static size_t offset(const pb *r, const uint8_t *p)
     return (size_t)((uintptr_t)p - (uintptr_t)r->base);
 }
 
-static uint64_t little(const uint8_t *p, size_t n)
-{
-    uint64_t v = 0;
-
-    while (n > 0)
-        v = v << 8 | p[--n];
-    return v;
-}
-
 /* Reads a varint at *p, before end; *p moves behind it. */
 static hull_status varint(uint64_t *out, const pb *r, const uint8_t **p,
                           const uint8_t *end)
@@ -111,7 +102,7 @@ hull_status pb_next(pb *r, pb_field *out, bool *out_more)
         break;
     case WIRE_FIXED64:
         TRY(take(&p, r, 8));
-        out->u = little(p, 8);
+        out->u = le_get(p, 8);
         break;
     case WIRE_BYTES:
         TRY(varint(&n, r, &r->p, r->end));
@@ -120,7 +111,7 @@ hull_status pb_next(pb *r, pb_field *out, bool *out_more)
         break;
     case WIRE_FIXED32:
         TRY(take(&p, r, 4));
-        out->u = little(p, 4);
+        out->u = le_get(p, 4);
         break;
     default:
         return fail(HULL_EFORMAT,
@@ -205,7 +196,7 @@ hull_status pb_f32s(pb *r, const pb_field *f, float **p, size_t *n, size_t *cap)
                     r->what, f->number, offset(r, r->p), f->b.n);
     TRY(grow(p, cap, *n, count, sizeof(**p)));
     for (i = 0; i < count; i++)
-        (*p)[*n + i] = float_of((uint32_t)little(f->b.p + 4 * i, 4));
+        (*p)[*n + i] = float_of((uint32_t)le_get(f->b.p + 4 * i, 4));
     *n += count;
     return HULL_OK;
 }

@@ -43,17 +43,17 @@
 
 static uint32_t get16(const uint8_t *p)
 {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+    return (uint32_t)le_get(p, 2);
 }
 
 static uint32_t get32(const uint8_t *p)
 {
-    return get16(p) | get16(p + 2) << 16;
+    return (uint32_t)le_get(p, 4);
 }
 
 static uint64_t get64(const uint8_t *p)
 {
-    return get32(p) | (uint64_t)get32(p + 4) << 32;
+    return le_get(p, 8);
 }
 
 /* ---- the end records ----------------------------------------------------- */

@@ -16,21 +16,6 @@ static const uint8_t head_magic[8] = {0x89, 'H', 'U', 'L', 'X', '\r', '\n',
 static const uint8_t end_magic[8] = {0x89, 'H', 'U', 'L', 'Z', '\r', '\n',
                                      0x1a};
 
-static void set(uint8_t *at, uint64_t v, unsigned n_bytes)
-{
-    for (unsigned i = 0; i < n_bytes; i++)
-        at[i] = (uint8_t)(v >> (8 * i));
-}
-
-static uint64_t take(const uint8_t *at, unsigned n_bytes)
-{
-    uint64_t v = 0;
-
-    for (unsigned i = 0; i < n_bytes; i++)
-        v |= (uint64_t)at[i] << (8 * i);
-    return v;
-}
-
 static int order(cache_kind a, const digest *x, cache_kind b, const digest *y)
 {
     if (a != b)
@@ -91,7 +76,7 @@ static hull_status put_head(exporter *x)
 
     digest_begin(&x->d);
     memcpy(head, head_magic, sizeof head_magic);
-    set(head + 8, BUNDLE_VERSION, 4);
+    le_put(head + 8, BUNDLE_VERSION, 4);
     return put(x, head, sizeof head);
 }
 
@@ -101,7 +86,7 @@ static hull_status put_end(exporter *x)
     digest d;
 
     memcpy(end, end_magic, sizeof end_magic);
-    set(end + 8, x->n_written, 8);
+    le_put(end + 8, x->n_written, 8);
     TRY(put(x, end, sizeof end));
     digest_end(&x->d, &d);
     return file_writer_put(&x->w, d.b, sizeof d.b);
@@ -185,11 +170,11 @@ static hull_status check_head(bytes data)
     if (memcmp(data.p, head_magic, sizeof head_magic) != 0)
         return fail(HULL_EFORMAT, "byte 0: no magic number of a file of "
                     "entries");
-    if (take(data.p + 8, 4) != BUNDLE_VERSION)
+    if (le_get(data.p + 8, 4) != BUNDLE_VERSION)
         return fail(HULL_EVERSION, "file of entries is of format %" PRIu64
-                    ", this build reads %d", take(data.p + 8, 4),
+                    ", this build reads %d", le_get(data.p + 8, 4),
                     BUNDLE_VERSION);
-    if (take(data.p + 12, 4) != 0)
+    if (le_get(data.p + 12, 4) != 0)
         return fail(HULL_EFORMAT, "byte 12: reserved field is not zero");
     return HULL_OK;
 }
@@ -228,7 +213,7 @@ hull_status bundle_check(uint64_t *out_n, bytes data)
     TRY(check_head(data));
     TRY(check_end(data));
     end = data.n - BUNDLE_END_SIZE;
-    stated = take(data.p + end + 8, 8);
+    stated = le_get(data.p + end + 8, 8);
     while (at < end) {
         size_t from = at;
 

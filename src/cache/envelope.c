@@ -14,23 +14,14 @@
 
 #define MAGIC "\x89HULE\r\n\x1a"
 #define MAGIC_SIZE 8
+#define VERSION_AT 8
+#define ZERO_AT 12
+#define KIND_AT 16
+#define SIZE_AT (KIND_AT + ENVELOPE_KIND_SIZE)
+#define STORED_AT (SIZE_AT + 8)
+#define KEY_AT (STORED_AT + 8)
 #define MAC_AT (ENVELOPE_HEADER_SIZE - sizeof(digest))
 #define ZSTD_LEVEL 3
-
-static void set(uint8_t **at, uint64_t v, unsigned n_bytes)
-{
-    for (unsigned i = 0; i < n_bytes; i++)
-        *(*at)++ = (uint8_t)(v >> (8 * i));
-}
-
-static uint64_t take(const uint8_t **at, unsigned n_bytes)
-{
-    uint64_t v = 0;
-
-    for (unsigned i = 0; i < n_bytes; i++)
-        v |= (uint64_t)*(*at)++ << (8 * i);
-    return v;
-}
 
 /* ---- pack ---------------------------------------------------------------- */
 
@@ -61,18 +52,15 @@ static void make_header(uint8_t header[ENVELOPE_HEADER_SIZE], cache_kind kind,
                         const seal *s)
 {
     const char *name = cache_kind_name(kind);
-    uint8_t *at = header + MAGIC_SIZE;
     digest mac;
 
     memset(header, 0, ENVELOPE_HEADER_SIZE);
     memcpy(header, MAGIC, MAGIC_SIZE);
-    set(&at, ENVELOPE_VERSION, 4);
-    set(&at, 0, 4);
-    memcpy(at, name, strlen(name));
-    at += ENVELOPE_KIND_SIZE;
-    set(&at, size, 8);
-    set(&at, frame.n, 8);
-    memcpy(at, key->b, sizeof key->b);
+    le_put(header + VERSION_AT, ENVELOPE_VERSION, 4);
+    memcpy(header + KIND_AT, name, strlen(name));
+    le_put(header + SIZE_AT, size, 8);
+    le_put(header + STORED_AT, frame.n, 8);
+    memcpy(header + KEY_AT, key->b, sizeof key->b);
     if (s == NULL)
         return;
     mac = seal_wire(s, (bytes){header, MAC_AT}, frame);
@@ -120,8 +108,7 @@ static hull_status read_kind(cache_kind *out, const uint8_t *p)
 hull_status envelope_open(envelope *out, bytes data)
 {
     static const digest none;
-    const uint8_t *at = data.p + MAGIC_SIZE;
-    uint64_t version, zero, stored;
+    uint64_t version, stored;
 
     *out = (envelope){0};
     if (data.n < ENVELOPE_HEADER_SIZE)
@@ -129,21 +116,19 @@ hull_status envelope_open(envelope *out, bytes data)
                     data.n, ENVELOPE_HEADER_SIZE);
     if (memcmp(data.p, MAGIC, MAGIC_SIZE) != 0)
         return fail(HULL_EFORMAT, "byte 0: no magic number of an entry");
-    version = take(&at, 4);
-    zero = take(&at, 4);
+    version = le_get(data.p + VERSION_AT, 4);
     if (version != ENVELOPE_VERSION)
         return fail(HULL_EVERSION, "entry travels in format %" PRIu64 ", this "
                     "build reads %d", version, ENVELOPE_VERSION);
-    if (zero != 0)
+    if (le_get(data.p + ZERO_AT, 4) != 0)
         return fail(HULL_EFORMAT, "byte 12: reserved field is not zero");
-    TRY(read_kind(&out->kind, at));
-    at += ENVELOPE_KIND_SIZE;
-    out->size = take(&at, 8);
-    stored = take(&at, 8);
+    TRY(read_kind(&out->kind, data.p + KIND_AT));
+    out->size = le_get(data.p + SIZE_AT, 8);
+    stored = le_get(data.p + STORED_AT, 8);
     if (stored > data.n - ENVELOPE_HEADER_SIZE)
         return fail(HULL_EFORMAT, "entry has %zu bytes, its header says "
                     "%" PRIu64, data.n - ENVELOPE_HEADER_SIZE, stored);
-    memcpy(out->key.b, at, sizeof out->key.b);
+    memcpy(out->key.b, data.p + KEY_AT, sizeof out->key.b);
     out->is_signed = memcmp(data.p + MAC_AT, none.b, sizeof none.b) != 0;
     out->header = (bytes){data.p, ENVELOPE_HEADER_SIZE};
     out->frame = (bytes){data.p + ENVELOPE_HEADER_SIZE, (size_t)stored};

@@ -122,8 +122,7 @@ static void add_number(digester *d, uint64_t v, size_t n_bytes)
 {
     uint8_t b[8];
 
-    for (size_t i = 0; i < n_bytes; i++)
-        b[i] = (uint8_t)(v >> (8 * i));
+    le_put(b, v, n_bytes);
     digest_update(d, b, n_bytes);
 }
 

@@ -47,10 +47,8 @@ typedef struct cursor {
 
 static uint64_t take(cursor *c, unsigned n_bytes)
 {
-    uint64_t v = 0;
+    uint64_t v = le_get(c->p, n_bytes);
 
-    for (unsigned i = 0; i < n_bytes; i++)
-        v |= (uint64_t)c->p[i] << (8 * i);
     c->p += n_bytes;
     return v;
 }

@@ -218,8 +218,8 @@ typedef struct pen {
 
 static void put(pen *q, uint64_t v, unsigned n_bytes)
 {
-    for (unsigned i = 0; i < n_bytes; i++)
-        *q->p++ = (uint8_t)(v >> (8 * i));
+    le_put(q->p, v, n_bytes);
+    q->p += n_bytes;
 }
 
 static void put_checksum(pen *q, checksum s)

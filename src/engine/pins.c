@@ -18,8 +18,10 @@
 
 static void put(buf *b, uint64_t v, unsigned n_bytes)
 {
-    for (unsigned i = 0; i < n_bytes; i++)
-        buf_putc(b, (char)(uint8_t)(v >> (8 * i)));
+    uint8_t p[8];
+
+    le_put(p, v, n_bytes);
+    buf_put(b, p, n_bytes);
 }
 
 hull_status pins_write(buf *out, const ir *m)
@@ -49,10 +51,8 @@ typedef struct cursor {
 /* n bytes that the caller knows to be there. */
 static uint64_t take(cursor *c, unsigned n_bytes)
 {
-    uint64_t v = 0;
+    uint64_t v = le_get(c->p, n_bytes);
 
-    for (unsigned i = 0; i < n_bytes; i++)
-        v |= (uint64_t)c->p[i] << (8 * i);
     c->p += n_bytes;
     c->n -= n_bytes;
     return v;

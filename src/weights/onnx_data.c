@@ -107,8 +107,7 @@ static hull_status take_fixed(proto *t, const pb *r, const pb_field *f,
                         v.n, size);
     } else {
         TRY(pb_want(r, f, wire));
-        for (size_t i = 0; i < size; i++)
-            b[i] = (uint8_t)(f->u >> (8 * i));
+        le_put(b, f->u, size);
         v = (bytes){ b, size };
     }
     if (v.n == 0)
@@ -297,8 +296,8 @@ static hull_status decode_ints(weight_storage *s, const weight_entry *e,
             return fail(
                 HULL_EFORMAT, "tensor '%.*s' of %s holds the value %lld",
                 STR_ARG(e->name), hull_dtype_name(e->dtype), (long long)v);
-        for (uint64_t k = 0; k < size; k++)
-            *p++ = (uint8_t)((uint64_t)v >> (8 * k));
+        le_put(p, (uint64_t)v, size);
+        p += size;
     }
     return HULL_OK;
 }

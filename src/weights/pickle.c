@@ -254,8 +254,7 @@ static hull_status take_uint(pickle *m, unsigned size, uint64_t *out)
 
     *out = 0;
     TRY(take(m, size, &b));
-    for (unsigned i = size; i-- > 0;)
-        *out = *out << 8 | b[i];
+    *out = le_get(b, size);
     return HULL_OK;
 }
 
@@ -274,14 +273,13 @@ static hull_status push_text(pickle *m, pk_kind kind, unsigned len_size)
 static hull_status push_long(pickle *m, unsigned len_size)
 {
     const uint8_t *b;
-    uint64_t n, v = 0;
+    uint64_t n, v;
 
     TRY(take_uint(m, len_size, &n));
     TRY(take(m, n, &b));
     if (n > 8)
         return push_new(m, PK_OPAQUE, (pk_node){ 0 });
-    for (uint64_t i = n; i-- > 0;)
-        v = v << 8 | b[i];
+    v = le_get(b, n);
     if (n > 0 && n < 8 && b[n - 1] & 0x80)
         v |= ~(uint64_t)0 << (8 * n);
     return push_int(m, (int64_t)v);

@@ -658,7 +658,7 @@ static hull_status add_items(weights *w, const header *h, file *f,
 static hull_status check_length(uint64_t *out, const file *f)
 {
     uint8_t b[8];
-    uint64_t n = 0;
+    uint64_t n;
 
     *out = 0;
     if (f->size < 8)
@@ -667,8 +667,7 @@ static hull_status check_length(uint64_t *out, const file *f)
                     "at least 8",
                     (unsigned long long)f->size);
     TRY(file_read_at(f, 0, b, 8));
-    for (int i = 7; i >= 0; i--)
-        n = n << 8 | b[i];
+    n = le_get(b, 8);
     if (n > HEADER_MAX)
         return fail(HULL_EFORMAT,
                     "safetensors header too large: %llu bytes, at most %u",
@@ -781,8 +780,7 @@ static hull_status put_header(buf *b, const safetensors_item *items, size_t n)
     while (b->n % 8 && !b->failed)
         buf_putc(b, ' ');
     TRY_OUT(buf_status(b));
-    for (int i = 0; i < 8; i++)
-        b->p[i] = (char)((b->n - 8) >> (8 * i));
+    le_put(b->p, b->n - 8, 8);
 out:
     strmap_fini(&names);
     return st;

@@ -35,10 +35,8 @@ static void put(skeleton *s, char tag, uint64_t a, uint64_t b)
 {
     uint8_t p[17] = { (uint8_t)tag };
 
-    for (int i = 0; i < 8; i++) {
-        p[1 + i] = (uint8_t)(a >> (8 * i));
-        p[9 + i] = (uint8_t)(b >> (8 * i));
-    }
+    le_put(p + 1, a, 8);
+    le_put(p + 9, b, 8);
     digest_update(&s->d, p, sizeof p);
 }
 

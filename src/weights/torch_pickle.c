@@ -275,7 +275,7 @@ static hull_status check_system(pickle *m, pk_id version, pk_id info)
 static hull_status place_key(torch_values *v, str key, const uint8_t *base,
                              bytes *rest)
 {
-    uint64_t n = 0, len;
+    uint64_t n, len;
     torch_storage *s;
     uint32_t i;
 
@@ -288,8 +288,7 @@ static hull_status place_key(torch_values *v, str key, const uint8_t *base,
     if (rest->n < 8)
         return fail(HULL_EFORMAT, "storage %.*s begins at the end of the file",
                     STR_ARG(key));
-    for (int k = 7; k >= 0; k--)
-        n = n << 8 | rest->p[k];
+    n = le_get(rest->p, 8);
     rest->p += 8;
     rest->n -= 8;
     if (!mul_u64(&len, n, s->elem) || len != s->len || len > rest->n)

@@ -288,8 +288,7 @@ static void update_u64(digester *d, uint64_t v)
 {
     uint8_t b[8];
 
-    for (int i = 0; i < 8; i++)
-        b[i] = (uint8_t)(v >> (8 * i));
+    le_put(b, v, sizeof b);
     digest_update(d, b, sizeof b);
 }
 

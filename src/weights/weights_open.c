@@ -40,15 +40,6 @@ static uint8_t first_sign(const uint8_t *p, size_t n, size_t at)
     return at < n ? p[at] : 0;
 }
 
-static uint64_t load_u64(const uint8_t *p)
-{
-    uint64_t v = 0;
-
-    for (int i = 7; i >= 0; i--)
-        v = v << 8 | p[i];
-    return v;
-}
-
 /* Names of formats that we know and do not read. */
 static const char *foreign(const uint8_t *p, size_t n)
 {
@@ -87,7 +78,7 @@ static kind detect(const uint8_t *p, size_t n, uint64_t size)
     if (torch_legacy_magic(p, n))
         return KIND_TORCH_LEGACY;
     if (n >= 8) {
-        header = load_u64(p);
+        header = le_get(p, 8);
         if (header <= SAFETENSORS_HEADER_MAX && header <= size - 8 &&
             first_sign(p, n, 8) == '{')
             return KIND_SAFETENSORS;
