@@ -289,14 +289,18 @@ typedef struct file_id {
 } file_id;
 
 typedef struct file {
-    const uint8_t *p; /* read-only mapping, MAP_PRIVATE; NULL when size is 0 */
+    const uint8_t *p; /* read-only mapping, MAP_PRIVATE; NULL when size is 0,
+                       * and when it was only opened */
     uint64_t size;
     int fd;           /* kept open for file_identity and pread; -1 = closed */
     file_id id;       /* at open */
     char *path;       /* as given; owned */
 } file;
 
-/* Maps a regular file. Errors: HULL_ENOTFOUND, HULL_EIO (directory, ...). */
+/* Opens a regular file for file_read_at; without follow a link is refused.
+ * Errors: HULL_ENOTFOUND, HULL_EIO (directory, ...). */
+hull_status file_open(file *out, const char *path, bool follow) MUST_CHECK;
+/* The same, links followed, and maps it. */
 hull_status file_map(file *out, const char *path) MUST_CHECK;
 /* The same for a path that the file `owner` named: with all links followed, it
  * must lie in the folder of owner, or in the one where owner really lies when

@@ -52,10 +52,10 @@ static file_id id_of(const struct stat *s)
 }
 
 /* Opens a regular file for reading, `name` in folder `at`; O_NONBLOCK, so that
- * a pipe in its place is refused instead of waited for. A file that another
- * one names (at is a folder) is no link. */
+ * a pipe in its place is refused instead of waited for. */
 static hull_status open_regular(int *out_fd, file_id *out_id, int at,
-                                const char *name, const char *path)
+                                const char *name, const char *path,
+                                bool follow)
 {
     struct stat s;
     int fd, err;
@@ -64,7 +64,7 @@ static hull_status open_regular(int *out_fd, file_id *out_id, int at,
     memset(out_id, 0, sizeof(*out_id));
     fd = openat(at, name,
                 O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
-                    (at == AT_FDCWD ? 0 : O_NOFOLLOW));
+                    (follow ? 0 : O_NOFOLLOW));
     if (fd < 0)
         return fail_errno(errno, "opening", path);
     if (fstat(fd, &s) != 0) {
@@ -82,34 +82,56 @@ static hull_status open_regular(int *out_fd, file_id *out_id, int at,
     return HULL_OK;
 }
 
-/* Maps what f->fd is open on; takes f, on failure too. */
-static hull_status map_opened(file *out, file *f, const char *path)
+/* Makes *out of what fd is open on, or closes it. */
+static hull_status take_opened(file *out, int fd, const file_id *id,
+                               const char *path)
+{
+    out->path = mem_strndup(path, strlen(path));
+    if (out->path == NULL) {
+        close(fd);
+        return fail_oom(strlen(path) + 1);
+    }
+    out->fd = fd;
+    out->id = *id;
+    out->size = id->size;
+    return HULL_OK;
+}
+
+static void init(file *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->fd = -1;
+}
+
+hull_status file_open(file *out, const char *path, bool follow)
+{
+    file_id id;
+    int fd;
+
+    init(out);
+    if (path == NULL)
+        return fail(HULL_EINVAL, "path is NULL, wanted a file's path");
+    TRY(open_regular(&fd, &id, AT_FDCWD, path, path, follow));
+    return take_opened(out, fd, &id, path);
+}
+
+/* Maps an open file; on failure it is closed. */
+static hull_status map_opened(file *f)
 {
     hull_status st = HULL_OK;
     void *p;
 
-    f->path = mem_strndup(path, strlen(path));
-    if (f->path == NULL) {
-        close(f->fd);
-        return fail_oom(strlen(path) + 1);
-    }
-    if (f->id.size > 0) {
-        if (f->id.size > SIZE_MAX) {
-            st = fail(HULL_ENOMEM,
-                      "mapping '%s': %" PRIu64 " bytes do not "
-                      "fit the address space",
-                      path, f->id.size);
-            goto out;
-        }
-        p = mmap(NULL, (size_t)f->id.size, PROT_READ, MAP_PRIVATE, f->fd, 0);
-        if (p == MAP_FAILED) {
-            st = fail_errno(errno, "mapping", path);
-            goto out;
-        }
-        f->p = p;
-        f->size = f->id.size;
-    }
-    *out = *f;
+    if (f->size == 0)
+        return HULL_OK;
+    if (f->size > SIZE_MAX)
+        TRY_OUT(fail(HULL_ENOMEM,
+                     "mapping '%s': %" PRIu64 " bytes do not fit the address "
+                     "space",
+                     f->path, f->size));
+    p = mmap(NULL, (size_t)f->size, PROT_READ, MAP_PRIVATE, f->fd, 0);
+    if (p == MAP_FAILED)
+        TRY_OUT(fail_errno(errno, "mapping", f->path));
+    f->p = p;
     return HULL_OK;
 out:
     file_close(f);
@@ -118,14 +140,8 @@ out:
 
 hull_status file_map(file *out, const char *path)
 {
-    file f = { .fd = -1 };
-
-    memset(out, 0, sizeof(*out));
-    out->fd = -1;
-    if (path == NULL)
-        return fail(HULL_EINVAL, "path is NULL, wanted a file's path");
-    TRY(open_regular(&f.fd, &f.id, AT_FDCWD, path, path));
-    return map_opened(out, &f, path);
+    TRY(file_open(out, path, true));
+    return map_opened(out);
 }
 
 /* What of `path` lies below `folder`, both resolved; NULL: it is elsewhere. */
@@ -155,13 +171,14 @@ static const char *find_below(char *folder, const char *real, const char *dir,
 
 /* Opens part by part and follows no link: there was none when the path was
  * resolved, so one that is there now was put there in between. */
-static hull_status open_below(file *f, const char *folder, const char *rest,
+static hull_status open_below(file *out, const char *folder, const char *rest,
                               const char *path)
 {
     int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), parent, err;
     char name[NAME_MAX + 1];
     const char *slash;
     hull_status st;
+    file_id id;
 
     while (fd >= 0 && (slash = strchr(rest, '/')) != NULL) {
         snprintf(name, sizeof(name), "%.*s", (int)(slash - rest), rest);
@@ -175,9 +192,10 @@ static hull_status open_below(file *f, const char *folder, const char *rest,
     }
     if (fd < 0)
         return fail_errno(errno, "opening", path);
-    st = open_regular(&f->fd, &f->id, fd, rest, path);
-    close(fd);
-    return st;
+    parent = fd;
+    st = open_regular(&fd, &id, parent, rest, path, false);
+    close(parent);
+    return st == HULL_OK ? take_opened(out, fd, &id, path) : st;
 }
 
 hull_status file_map_below(file *out, const char *path, const char *owner)
@@ -186,10 +204,8 @@ hull_status file_map_below(file *out, const char *path, const char *owner)
     hull_status st = HULL_OK;
     char *dir = path_dir(owner);
     const char *rest;
-    file f = { .fd = -1 };
 
-    memset(out, 0, sizeof(*out));
-    out->fd = -1;
+    init(out);
     if (dir == NULL)
         return fail_oom(strlen(owner) + 1);
     if (realpath(path, real) == NULL)
@@ -200,8 +216,8 @@ hull_status file_map_below(file *out, const char *path, const char *owner)
                      "'%s', its links followed, is not below the folder of "
                      "'%s'",
                      path, owner));
-    TRY_OUT(open_below(&f, folder, rest, path));
-    st = map_opened(out, &f, path);
+    TRY_OUT(open_below(out, folder, rest, path));
+    st = map_opened(out);
 out:
     mem_free(dir);
     return st;
@@ -327,7 +343,7 @@ hull_status file_read_all(char **out, size_t *out_n, const char *path,
     *out_n = 0;
     if (path == NULL)
         return fail(HULL_EINVAL, "path is NULL, wanted a file's path");
-    TRY(open_regular(&fd, &id, AT_FDCWD, path, path));
+    TRY(open_regular(&fd, &id, AT_FDCWD, path, path, true));
     buf_init(&b, max);
     TRY_OUT(read_fd(&b, fd, max, path));
     *out_n = b.n;
