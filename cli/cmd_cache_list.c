@@ -91,30 +91,13 @@ static hull_status kind_of(int *out, const char *name)
 
 /* ---- what an entry is of ------------------------------------------------- */
 
-typedef struct opened {
-    file f;
-    container *k;
-    str key;
-} opened;
-
-static void opened_close(opened *o)
-{
-    container_free(o->k);
-    file_close(&o->f);
-}
-
 /* Every section is checked when it is read. */
-static hull_status open_file(opened *o, const char *path)
+static hull_status open_file(cache_entry *out, str *out_key, const char *path)
 {
-    hull_status st = HULL_OK;
     bytes b;
+    hull_status st = disk_read_key(out, &b, path, true);
 
-    *o = (opened){ .f = { .fd = -1 } };
-    TRY_OUT(file_map(&o->f, path));
-    TRY_OUT(container_open(&o->k, (bytes){ o->f.p, (size_t)o->f.size }, 0));
-    TRY_OUT(container_get(o->k, "key", KEY_PREIMAGE_MAX, &b));
-    o->key = (str){ (const char *)b.p, b.n };
-out:
+    *out_key = (str){ (const char *)b.p, b.n };
     return note_path(st, path);
 }
 
@@ -187,16 +170,17 @@ static hull_status show_row(cli *c, json_t *list, const row *r, bool subject)
 {
     char hex[DIGEST_HEX_SIZE], when[32], size[16];
     hull_status st = HULL_OK;
-    opened o = { .f = { .fd = -1 } };
+    cache_entry e = CACHE_ENTRY_NONE;
     json_t *j;
+    str key;
     buf b;
 
     buf_init(&b, 65536);
     digest_hex(&r->item.key, hex);
     time_text(when, r->item.used_ns);
     size_text(size, r->item.size);
-    if (subject && open_file(&o, r->path) == HULL_OK)
-        print_subject(&b, r->item.kind, o.key);
+    if (subject && open_file(&e, &key, r->path) == HULL_OK)
+        print_subject(&b, r->item.kind, key);
     else if (subject)
         buf_puts(&b, error_text());
     j = json_pack("{s:s, s:s, s:I, s:s, s:o}", "key", hex, "kind",
@@ -211,7 +195,7 @@ static hull_status show_row(cli *c, json_t *list, const row *r, bool subject)
                cache_kind_name(r->item.kind), subject ? " " : "", (int)b.n,
                b.n > 0 ? b.p : "");
 out:
-    opened_close(&o);
+    cache_entry_close(&e);
     buf_fini(&b);
     return st;
 }
@@ -308,14 +292,14 @@ static hull_status show_times(cli *c, json_t *list, str lines)
     return HULL_OK;
 }
 
-static hull_status show_notes(cli *c, const opened *o)
+static hull_status show_notes(cli *c, container *k, str key)
 {
     json_t *list = json_array();
-    str first = line_at(o->key, 0), lines;
+    str first = line_at(key, 0), lines;
     bytes b;
 
     TRY(answer(c->result, "notes", list));
-    TRY(container_get(o->k, "notes", NOTES_MAX, &b));
+    TRY(container_get(k, "notes", NOTES_MAX, &b));
     lines = (str){ (const char *)b.p, b.n };
     if (!c->json)
         printf("notes:\n");
@@ -366,32 +350,33 @@ static hull_status show_file(cli *c, const char *path)
     char hex[DIGEST_HEX_SIZE], when[32];
     hull_status st = HULL_OK;
     cache_kind kind;
-    opened o;
+    cache_entry e;
     digest d;
+    str key;
 
-    TRY_OUT(open_file(&o, path));
-    TRY_OUT(kind_of_container(&kind, o.k));
-    d = digest_of(o.key.p, o.key.n);
+    TRY_OUT(open_file(&e, &key, path));
+    TRY_OUT(kind_of_container(&kind, e.c));
+    d = digest_of(key.p, key.n);
     digest_hex(&d, hex);
-    time_text(when, o.f.id.mtime_ns);
+    time_text(when, e.f.id.mtime_ns);
     TRY_OUT(show_text(c, "key", str_of(hex)));
     TRY_OUT(show_text(c, "kind", str_of(cache_kind_name(kind))));
-    TRY_OUT(show_number(c, "bytes", o.f.size, ""));
+    TRY_OUT(show_number(c, "bytes", e.f.size, ""));
     TRY_OUT(show_text(c, "used", str_of(when)));
     TRY_OUT(show_text(c, "path", str_of(path)));
     if (kind == CACHE_ENGINE)
-        TRY_OUT(show_engine_key(c, o.key));
+        TRY_OUT(show_engine_key(c, key));
     else if (!c->text)
-        TRY_OUT(show_text(c, "of", line_at(o.key, 0)));
+        TRY_OUT(show_text(c, "of", line_at(key, 0)));
     if (!c->json && c->text)
-        printf("preimage:\n%.*s", (int)o.key.n, o.key.p);
+        printf("preimage:\n%.*s", (int)key.n, key.p);
     if (c->json || c->text)
-        TRY_OUT(answer(c->result, "preimage", json_str(o.key)));
-    TRY_OUT(show_sections(c, o.k));
+        TRY_OUT(answer(c->result, "preimage", json_str(key)));
+    TRY_OUT(show_sections(c, e.c));
     if (kind == CACHE_NOTES)
-        st = show_notes(c, &o);
+        st = show_notes(c, e.c, key);
 out:
-    opened_close(&o);
+    cache_entry_close(&e);
     return st;
 }
 

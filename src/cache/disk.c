@@ -17,64 +17,43 @@
 
 /* ---- get ----------------------------------------------------------------- */
 
-/* Reads what the file has; a shorter one than fstat said is left to the
- * checksums. No mapping: what another process does to the file later, or a
- * disk that fails then, would be a signal. */
-static hull_status read_whole(blob **out, const file *f)
-{
-    size_t size = (size_t)f->id.size, done = 0;
-
-    if (f->id.size > DISK_ENTRY_MAX)
-        return fail(HULL_EFORMAT, "'%s' has more bytes than an entry may have",
-                    f->path);
-    *out = blob_new(size);
-    if (*out == NULL)
-        return fail_oom(size);
-    while (done < size) {
-        ssize_t n = read(f->fd, (*out)->p + done, size - done);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return file_fail("reading", f->path);
-        if (n == 0)
-            break;
-        done += (size_t)n;
-    }
-    (*out)->n = done;
-    file_count_read(done);
-    return HULL_OK;
-}
-
-static hull_status open_entry(file *out, char *path)
+/* Has another process cut it meanwhile? That is damage, no refusal. */
+static bool was_cut(const file *f)
 {
     struct stat s;
 
-    *out = (file){.path = path};
-    out->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (out->fd < 0)
-        return file_fail("opening", path);
-    if (fstat(out->fd, &s) != 0)
-        return file_fail("looking at", path);
-    if (!S_ISREG(s.st_mode))
-        return fail(HULL_EIO, "'%s' is no file", path);
-    out->id = (file_id){.dev = (uint64_t)s.st_dev,
-                        .ino = (uint64_t)s.st_ino,
-                        .size = (uint64_t)s.st_size,
-                        .mtime_ns = disk_ns(&s.st_mtim),
-                        .ctime_ns = disk_ns(&s.st_ctim)};
-    return HULL_OK;
+    return fstat(f->fd, &s) == 0 && (uint64_t)s.st_size < f->size;
 }
 
-hull_status disk_read(cache_entry *out, const char *path)
+/* No mapping: what another process does to the file later, or a disk that
+ * fails then, would be a signal. */
+hull_status disk_read(cache_entry *out, const char *path, bool follow)
 {
-    char *copy = mem_strndup(path, strlen(path));
+    hull_status st;
+    size_t size;
 
     *out = CACHE_ENTRY_NONE;
-    if (copy == NULL)
-        return fail_oom(strlen(path));
-    TRY(open_entry(&out->f, copy));
-    return read_whole(&out->memory, &out->f);
+    TRY(file_open(&out->f, path, follow));
+    if (out->f.size > DISK_ENTRY_MAX)
+        return fail(HULL_EFORMAT, "'%s' has more bytes than an entry may have",
+                    path);
+    size = (size_t)out->f.size;
+    out->memory = blob_new(size);
+    if (out->memory == NULL)
+        return fail_oom(size);
+    st = file_read_at(&out->f, 0, out->memory->p, size);
+    return st != HULL_OK && was_cut(&out->f)
+               ? fail(HULL_EFORMAT, "'%s' was cut while it was read", path)
+               : st;
+}
+
+hull_status disk_read_key(cache_entry *out, bytes *out_key, const char *path,
+                          bool follow)
+{
+    *out_key = (bytes){0};
+    TRY(disk_read(out, path, follow));
+    TRY(container_open(&out->c, (bytes){out->memory->p, out->memory->n}, 0));
+    return container_get(out->c, "key", KEY_PREIMAGE_MAX, out_key);
 }
 
 hull_status disk_get(cache_entry *out, const cache *c, cache_kind kind,
@@ -86,7 +65,7 @@ hull_status disk_get(cache_entry *out, const cache *c, cache_kind kind,
     *out = CACHE_ENTRY_NONE;
     if (path == NULL)
         return fail_oom(DIGEST_HEX_SIZE);
-    st = disk_read(out, path);
+    st = disk_read(out, path, false);
     mem_free(path);
     return st;
 }

@@ -130,10 +130,15 @@ void temps_purge(cache *c);
 /* ---- disk.c -------------------------------------------------------------- */
 
 /* Reads an entry's file into out->memory, unchecked; out->f is open on it and
- * names it, on failure too. HULL_ENOTFOUND: there is none. */
+ * names it, unless it cannot be opened. HULL_ENOTFOUND: there is none. */
 hull_status disk_get(cache_entry *out, const cache *c, cache_kind kind,
                      const digest *key) MUST_CHECK;
-hull_status disk_read(cache_entry *out, const char *path) MUST_CHECK;
+hull_status disk_read(cache_entry *out, const char *path, bool follow)
+    MUST_CHECK;
+/* The same, with its preimage, which lives as long; of the sections that alone
+ * is checked. */
+hull_status disk_read_key(cache_entry *out, bytes *out_key, const char *path,
+                          bool follow) MUST_CHECK;
 bool disk_has(const cache *c, cache_kind kind, const digest *key);
 /* Its time is the order of eviction; a refusal is no failure. */
 void disk_touch(const cache *c, const file *f);

@@ -82,24 +82,16 @@ static hull_status compare_all(scan *s, str text, const cache_item *item)
     return st;
 }
 
-/* Checksums of the other sections are not asked for. */
-static hull_status read_key(cache_entry *e, bytes *out, const char *path)
-{
-    TRY(file_map(&e->f, path));
-    TRY(container_open(&e->c, (bytes){e->f.p, (size_t)e->f.size}, 0));
-    return container_get(e->c, "key", KEY_PREIMAGE_MAX, out);
-}
-
 static hull_status scan_one(void *user, const cache_item *item)
 {
-    cache_entry e = CACHE_ENTRY_NONE;
     scan *s = user;
     hull_status st;
+    cache_entry e;
     bytes text;
 
     if (item->kind != CACHE_ENGINE)
         return HULL_OK;
-    st = read_key(&e, &text, item->path);
+    st = disk_read_key(&e, &text, item->path, false);
     if (st == HULL_OK) {
         s->n_read++;
         st = compare_all(s, (str){(const char *)text.p, text.n}, item);

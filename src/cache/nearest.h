@@ -62,9 +62,9 @@ typedef struct cache_near {
 } cache_near;
 
 /* Answers n questions in one pass over the entries; of each engine only the
- * section "key" is read. An entry of the key's backend is preferred to others,
- * then fewer differing lines, then the later use. *out_n counts what was
- * compared, *out_unread entries that cannot be read. */
+ * section "key" is checked. An entry of the key's backend is preferred to
+ * others, then fewer differing lines, then the later use. *out_n counts what
+ * was compared, *out_unread entries that cannot be read. */
 hull_status cache_nearest(cache_near *q, size_t n, cache *c, uint64_t *out_n,
                           uint64_t *out_unread) MUST_CHECK;
 void cache_near_fini(cache_near *q);

@@ -95,7 +95,7 @@ hull_status entry_verify(cache_entry *e, const cache *c,
     bytes key;
     digest d;
 
-    TRY(disk_read(e, item->path));
+    TRY(disk_read(e, item->path, false));
     TRY(entry_open(e, c, item->kind, &item->key,
                    (bytes){e->memory->p, e->memory->n}, &key));
     d = digest_of(key.p, key.n);

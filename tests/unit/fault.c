@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -101,15 +102,32 @@ int open(const char *path, int flags, ...)
     return (int)rc;
 }
 
-ssize_t read(int fd, void *p, size_t n)
+int openat(int at, const char *path, int flags, ...)
 {
-    AROUND(CALL_READ, false, SYS_read, fd, p, n)
-    return rc;
+    AROUND(CALL_OPEN, false, SYS_openat, at, path, flags)
+    return (int)rc;
+}
+
+static void cut(int fd)
+{
+    char path[32];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    syscall(SYS_truncate, path, 0L);
 }
 
 ssize_t pread(int fd, void *p, size_t n, off_t off)
 {
-    AROUND(CALL_PREAD, false, SYS_pread64, fd, p, n, off)
+    fault_how how = next(CALL_PREAD, false);
+    long rc;
+
+    if (fails(how))
+        return -1;
+    if (how == FAULT_CUT)
+        cut(fd);
+    rc = syscall(SYS_pread64, fd, p, n, off);
+    if (dies_after(how))
+        die();
     return rc;
 }
 
@@ -183,6 +201,13 @@ int fstatat(int at, const char *path, struct stat *out, int flags)
 {
     atomic_fetch_add(&counts[CALL_FSTATAT], 1);
     return (int)syscall(SYS_newfstatat, at, path, out, flags);
+}
+
+void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
+{
+    if (fd >= 0)
+        atomic_fetch_add(&counts[CALL_MMAP], 1);
+    return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, off);
 }
 
 DIR *opendir(const char *path)

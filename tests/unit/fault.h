@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 typedef enum fault_call {
-    CALL_OPEN, CALL_READ, CALL_PREAD, CALL_WRITE, CALL_PWRITE, CALL_FSYNC,
-    CALL_RENAME, CALL_RENAMEAT2, CALL_FTRUNCATE, CALL_FALLOCATE, CALL_UNLINK,
-    CALL_MKDIR, CALL_FUTIMENS,
+    CALL_OPEN, CALL_PREAD, CALL_WRITE, CALL_PWRITE, CALL_FSYNC, CALL_RENAME,
+    CALL_RENAMEAT2, CALL_FTRUNCATE, CALL_FALLOCATE, CALL_UNLINK, CALL_MKDIR,
+    CALL_FUTIMENS,
     CALL_OPENDIR, CALL_FSTATAT, /* counted only, they never fail */
+    CALL_MMAP, /* of files, likewise */
     CALLS
 } fault_call;
 
@@ -29,6 +30,7 @@ typedef enum fault_how {
     FAULT_TORN,    /* SIGKILL after it; a write has written the half */
     FAULT_DONE,    /* SIGKILL after it */
     FAULT_OLD,     /* renameat2 is not there, ever; and EIO at the call */
+    FAULT_CUT,     /* a pread finds that its file has become empty */
     FAULTS
 } fault_how;
 

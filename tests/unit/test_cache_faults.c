@@ -7,6 +7,7 @@
  * not below the truth.
  */
 #include "cache_unit.h"
+#include "cache/nearest.h"
 #include "fault.h"
 
 #include <signal.h>
@@ -177,9 +178,75 @@ static void all_calls_are_met(void **state)
     fault_arm(0, FAULT_NONE);
     work();
     for (int i = 0; i < CALLS; i++)
-        if (i != CALL_FTRUNCATE) /* a lock's and a file without fallocate */
+        if (i != CALL_FTRUNCATE && i != CALL_MMAP)
+            /* a lock's and a file without fallocate; nothing maps a file */
             assert_true(fault_count((fault_call)i) > 0);
     assert_int_equal(remove_folder(NULL), 0);
+}
+
+/* ---- how entries are read ------------------------------------------------ */
+
+static hull_status count_item(void *user, const cache_item *item)
+{
+    cache_entry e;
+    bytes key;
+
+    OK(disk_read_key(&e, &key, item->path, true));
+    assert_true(key.n > 0 && e.f.p == NULL);
+    cache_entry_close(&e);
+    ++*(int *)user;
+    return HULL_OK;
+}
+
+/* A mapped file that somebody cuts, or whose disk fails, is a signal. */
+static void no_entry_is_mapped(void **state)
+{
+    cache *c = opened("0");
+    cache_key k = key_number(2);
+    cache_near q = {.key = &k};
+    uint64_t good, bad, n, unread;
+    int items = 0;
+
+    (void)state;
+    put_number(c, 1, ENTRY);
+    cache_notes_put(c, str_of("key"), str_of("a 1\n"));
+    fault_arm(0, FAULT_NONE);
+    assert_true(get_number(c, 1));
+    OK(cache_list(c, count_item, &items));
+    assert_int_equal(items, 2);
+    OK(hull_cache_verify(c, &good, &bad));
+    assert_int_equal(good, 2);
+    OK(cache_nearest(&q, 1, c, &n, &unread));
+    assert_true(q.found);
+    assert_int_equal(n, 1);
+    OK(hull_cache_export(c, path_in("bundle"), &n));
+    assert_int_equal(n, 2);
+    assert_true(fault_count(CALL_PREAD) >= 5);
+    assert_int_equal(fault_count(CALL_MMAP), 0);
+    OK(hull_cache_import(c, path_in("bundle"), &n, &unread));
+    assert_int_equal(fault_count(CALL_MMAP), 1); /* it would be seen */
+    cache_near_fini(&q);
+    cache_key_fini(&k);
+    cache_unref(c);
+}
+
+/* Between the look at its size and the read: damage, as if it had been so. */
+static void entry_may_be_cut_while_it_is_read(void **state)
+{
+    cache *c = opened("0");
+    bool cut = false;
+
+    (void)state;
+    for (uint64_t n = 1; !cut; n++) {
+        put_number(c, 1, ENTRY);
+        fault_arm(n, FAULT_CUT);
+        cut = !get_number(c, 1);
+        assert_true(cut || fault_calls() > n);
+        fault_arm(0, FAULT_NONE);
+    }
+    assert_int_equal(stat_of(c, "corrupt"), 1);
+    assert_int_equal(stat_of(c, "errors"), 0);
+    cache_unref(c);
 }
 
 int main(void)
@@ -194,6 +261,8 @@ int main(void)
         cmocka_unit_test(killed_in_each_write),
         cmocka_unit_test(killed_after_each_call),
         cmocka_unit_test(each_call_may_fail_without_renameat2),
+        TEST(no_entry_is_mapped),
+        TEST(entry_may_be_cut_while_it_is_read),
     };
 
     ignore(log_configure("all:error")); /* a word that it knows */
