@@ -41,29 +41,38 @@ typedef struct bad_lister {
     void *user;
 } bad_lister;
 
-static hull_status list_bad(void *user, const disk_file *f)
+/* Why the file at `path` was set aside, "" when that was not written. */
+static hull_status read_why(buf *out, const char *path)
 {
-    const bad_lister *l = user;
-    cache_bad_item item = {.size = f->size, .path = f->path, .why = ""};
     char *text = NULL;
     hull_status st;
     size_t n = 0;
-    buf path;
+
+    buf_init(out, SIZE_MAX / 2);
+    buf_printf(out, "%s" DISK_WHY, path);
+    st = buf_status(out);
+    if (st == HULL_OK)
+        ignore(file_read_all(&text, &n, out->p, 4096)); /* says nothing then */
+    buf_clear(out);
+    buf_put(out, text, text != NULL ? strcspn(text, "\n") : 0);
+    mem_free(text);
+    return st == HULL_OK ? buf_status(out) : st;
+}
+
+static hull_status list_bad(void *user, const disk_file *f)
+{
+    const bad_lister *l = user;
+    cache_bad_item item = {.size = f->size, .path = f->path};
+    hull_status st;
+    buf why;
 
     if (!disk_bad_key(&item.key, &item.kind, l->c, f->path))
         return HULL_OK;
-    buf_init(&path, SIZE_MAX / 2);
-    buf_printf(&path, "%s" DISK_WHY, f->path);
-    st = buf_status(&path);
-    if (st == HULL_OK &&
-        file_read_all(&text, &n, path.p, 4096) == HULL_OK) {
-        text[strcspn(text, "\n")] = '\0';
-        item.why = text;
-    }
+    st = read_why(&why, f->path);
+    item.why = why.p;
     if (st == HULL_OK)
         st = l->fn(l->user, &item);
-    mem_free(text);
-    buf_fini(&path);
+    buf_fini(&why);
     return st;
 }
 
@@ -149,18 +158,15 @@ static void put_aside(buf *b, const cache *c, cache_kind kind,
                       const digest *key)
 {
     char *path = disk_flat_path(c, DISK_BAD_FOLDER, key, kind, "");
-    char *why = disk_flat_path(c, DISK_BAD_FOLDER, key, kind, DISK_WHY);
-    char *text = NULL;
-    size_t n = 0;
+    buf why = {0};
 
-    if (path != NULL && why != NULL && access(path, F_OK) == 0) {
+    if (path != NULL && access(path, F_OK) == 0) {
         buf_puts(b, "an entry of this key was damaged and set aside");
-        if (file_read_all(&text, &n, why, 4096) == HULL_OK && n > 0)
-            buf_printf(b, ": %.*s", (int)strcspn(text, "\n"), text);
+        if (read_why(&why, path) == HULL_OK && why.n > 0)
+            buf_printf(b, ": %s", why.p);
     }
-    mem_free(text);
+    buf_fini(&why);
     mem_free(path);
-    mem_free(why);
 }
 
 hull_status cache_state(bool *out_hit, char **out_text, cache *c,
