@@ -133,6 +133,8 @@ void remotes_lease(cache_build *b, cache *c, cache_kind kind,
                    const digest *key, double seconds);
 void remotes_unlease(cache_build *b);
 
+/* ---- connection.c: what stores on the network share ---------------------- */
+
 /* Connections that wait for the next call. Those that a process had when it
  * forked stay its own: a child forgets them. */
 #define IDLE_MAX 8
