@@ -47,6 +47,7 @@ typedef struct request {
     bytes body;      /* of PUT */
     size_t sent;
     buf *out;        /* of GET */
+    bool too_large;  /* for out */
     uint64_t skipped, end;
     CURL *curl;
     long status;
@@ -97,6 +98,7 @@ static size_t on_answer(char *p, size_t size, size_t n, void *user)
     request *r = user;
 
     if (r->method == GET && status_of(r) == 200) {
+        r->too_large = size * n > r->out->max - r->out->n;
         buf_put(r->out, p, size * n);
         return buf_status(r->out) == HULL_OK ? n : 0;
     }
@@ -221,6 +223,9 @@ static hull_status fail_curl(const request *r, CURLcode code, tier_call *call)
 
     if (code == CURLE_OPERATION_TIMEDOUT)
         call->timed_out = true;
+    if (code == CURLE_WRITE_ERROR && r->out != NULL && r->out->failed &&
+        !r->too_large)
+        return buf_status(r->out);
     if (code == CURLE_FILESIZE_EXCEEDED || code == CURLE_WRITE_ERROR)
         return fail(HULL_EIO, "answer is larger than %llu bytes",
                     (unsigned long long)r->h->t->max_size);

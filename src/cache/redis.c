@@ -107,6 +107,12 @@ static hull_status fail_io(session *s)
                                               : s->c->errstr);
 }
 
+static hull_status fail_size(const tier_config *t)
+{
+    return fail(HULL_EIO, "answer is larger than %" PRIu64 " bytes",
+                t->max_size);
+}
+
 static hull_status fail_answer(const redisReply *reply)
 {
     if (reply->type != REDIS_REPLY_ERROR)
@@ -159,8 +165,7 @@ static hull_status receive(redisReply **out, session *s)
             return HULL_OK;
         if (s->c->reader->len > max) {
             s->broken = true;
-            return fail(HULL_EIO, "answer is larger than %" PRIu64 " bytes",
-                        s->r->t->max_size);
+            return fail_size(s->r->t);
         }
         TRY(set_time(s));
         if (lib.redisBufferRead(s->c) != REDIS_OK)
@@ -380,7 +385,9 @@ static hull_status redis_get(void *self, tier_call *call, const char *name,
     hull_status st = HULL_OK;
 
     TRY(call_redis(&reply, r, call, &k, r->t->retries));
-    if (reply->type == REDIS_REPLY_STRING) {
+    if (reply->type == REDIS_REPLY_STRING && reply->len > r->t->max_size) {
+        st = fail_size(r->t);
+    } else if (reply->type == REDIS_REPLY_STRING) {
         call->received = reply->len;
         buf_put(out, reply->str, reply->len);
         st = buf_status(out);

@@ -204,6 +204,16 @@ static bool is_off(const store *s)
     return atomic_load(s->failures) >= LIMIT;
 }
 
+/* A lack of our own memory is no failure of the store. */
+static bool is_own_failure(cache *c, const store *s, hull_status st)
+{
+    if (st != HULL_ENOMEM)
+        return false;
+    log_warn("cache", "store '%s': %s", s->config.shown, error_text());
+    counters_add(c, STAT_errors, 1);
+    return true;
+}
+
 /* Counts what a call did and what its failure costs. */
 static void note_call(cache *c, store *s, const tier_call *call,
                       hull_status st, const char *doing)
@@ -219,6 +229,8 @@ static void note_call(cache *c, store *s, const tier_call *call,
             ;
         return;
     }
+    if (is_own_failure(c, s, st))
+        return;
     log_warn("cache", "store '%s', %s: %s", s->config.shown, doing,
              error_text());
     counters_add(c, STAT_remote_errors, 1);
@@ -232,8 +244,6 @@ static void note_call(cache *c, store *s, const tier_call *call,
              s->config.shown);
 }
 
-/* Whatever kept the value from coming counts against the store, a lack of our
- * own memory too: the next call would meet the same. */
 static hull_status fetch(buf *out, cache *c, store *s, const char *name)
 {
     tier_call call = {0};
@@ -271,6 +281,8 @@ static hull_status take_entry(cache_entry *out, const cache *c,
 /* A bad entry is a miss of that store, never a failure of the compile. */
 static void note_bad_entry(cache *c, store *s, hull_status st)
 {
+    if (is_own_failure(c, s, st))
+        return;
     atomic_store(&s->has_bad, true);
     log_warn("cache", "store '%s' has a bad entry: %s", s->config.shown,
              error_text());

@@ -170,6 +170,33 @@ UNUSED static bool get_number(cache *c, int i)
     return hit;
 }
 
+/* Gets entry i, which a store has, from it again and again: each allocation
+ * fails in turn, and none of it is a failure of the store. */
+UNUSED static void each_allocation_fails(cache *c, int i)
+{
+    cache_key k = key_number(i);
+    bool failed = true;
+
+    for (uint64_t n = 1; failed; n++) {
+        uint64_t count = mem_count(), v;
+        cache_entry e;
+        bool hit;
+
+        OK(hull_cache_clear(c));
+        mem_fail_at(n, true);
+        cache_get(&e, &hit, c, CACHE_ENGINE, &k);
+        failed = mem_count() - count >= n;
+        mem_fail_at(0, false);
+        cache_entry_close(&e);
+        assert_true(failed || hit);
+        OK(hull_cache_stat(c, "remote_errors", &v));
+        assert_int_equal(v, 0);
+        OK(hull_cache_stat(c, "remote_corrupt", &v));
+        assert_int_equal(v, 0);
+    }
+    cache_key_fini(&k);
+}
+
 /* Of the file of entry i. */
 UNUSED static void path_of(char out[256], int i)
 {

@@ -303,6 +303,22 @@ static void absent_servers_are_misses(void **state)
     cache_unref(b);
 }
 
+static void own_memory_is_not_the_stores(void **state)
+{
+    cache *a, *b;
+
+    (void)state;
+    NEED("nginx");
+    web = start_nginx();
+    a = remote_cache("a", "x");
+    b = remote_cache("b", "x|read-only");
+    put_number(a, 1, 3000);
+    each_allocation_fails(b, 1);
+    assert_true(stat_of(b, "errors") > 0);
+    cache_unref(a);
+    cache_unref(b);
+}
+
 typedef struct worker {
     cache *c;
     int seed;
@@ -605,6 +621,7 @@ int main(void)
         SERVED(tls_is_checked),
         SERVED(broken_store_is_left_alone),
         SERVED(absent_servers_are_misses),
+        SERVED(own_memory_is_not_the_stores),
         SERVED(threads_share_a_store),
         SERVED(forks_share_a_store),
         SERVED(hostile_answers_are_misses),

@@ -199,6 +199,22 @@ static void server_may_restart(void **state)
     cache_unref(c);
 }
 
+static void own_memory_is_not_the_stores(void **state)
+{
+    cache *a, *b;
+
+    (void)state;
+    NEED("redis-server");
+    db = start_redis("");
+    a = redis_cache("a", "", "");
+    b = redis_cache("b", "", "|read-only");
+    put_number(a, 1, 3000);
+    each_allocation_fails(b, 1);
+    assert_true(stat_of(b, "errors") > 0);
+    cache_unref(a);
+    cache_unref(b);
+}
+
 static void rejected_entry_is_deleted(void **state)
 {
     cache_key k = key_number(1);
@@ -549,6 +565,7 @@ int main(void)
         SERVED(passwords_are_needed),
         SERVED(entries_run_out),
         SERVED(server_may_restart),
+        SERVED(own_memory_is_not_the_stores),
         SERVED(rejected_entry_is_deleted),
         SERVED(one_machine_builds),
         SERVED(dead_owner_is_waited_for_no_longer),

@@ -784,6 +784,22 @@ static void each_allocation_may_fail(void **state)
     free_shelf(s);
 }
 
+/* An entry of a store that memory does not hold is not a bad one. */
+static void own_memory_is_not_the_stores(void **state)
+{
+    cache *a = open_cache("a"), *b = open_cache("b", "cache_memory", "0");
+    shelf *s = new_shelf();
+
+    (void)state;
+    add_shelf(a, s, 0);
+    add_shelf(b, s, 0);
+    put_number(a, 1, 3000);
+    each_allocation_fails(b, 1);
+    cache_unref(a);
+    cache_unref(b);
+    free_shelf(s);
+}
+
 static void opening_may_run_out_of_memory(void **state)
 {
     bool failed = true;
@@ -886,6 +902,7 @@ int main(void)
         TEST(environment_and_refusals),
         TEST(api_refuses),
         TEST(each_allocation_may_fail),
+        TEST(own_memory_is_not_the_stores),
         TEST(opening_may_run_out_of_memory),
         TEST(writing_to_nobody_ends_nothing),
         TEST(threads_share_the_tiers),
