@@ -7,6 +7,7 @@
 # Each NAME.sh runs under `bash -eu` in an empty folder of its own, with
 #   $HULL    the program          $ROOT    the source folder
 #   $SHARED  the shared folder, "" when there is none
+#   attempt  runs its arguments and tells the exit status; never fails
 # and is compared with the files beside it:
 #   NAME.out   standard output, exactly; not compared when absent
 #   NAME.err   standard error, likewise
@@ -34,6 +35,13 @@ export HULL ROOT SHARED
 # Nothing of the user's settings may show in an expectation.
 unset HULL_LOG HULL_DUMP HULL_CACHE_DIR HULL_FAIL_ALLOC
 export LC_ALL=C XDG_CACHE_HOME=/dev/null/none
+
+attempt() {
+    local code=0
+    "$@" 2>&1 || code=$?
+    echo "exit $code"
+}
+export -f attempt
 
 top=$(mktemp -d)
 trap 'rm -rf "$top"' EXIT

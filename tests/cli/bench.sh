@@ -3,11 +3,7 @@
 demo=$ROOT/demo
 model="$demo/digits.onnx --weights $demo/epoch1.safetensors --no-cache"
 few="--rounds 2 --seconds 0.01 --backend ref"
-try() {
-    code=0
-    "$HULL" "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" "$@"; }
 # Numbers as N, columns by one space.
 plain() {
     sed -E 's/[0-9]+(\.[0-9]+)?/N/g; s/ +/ /g'

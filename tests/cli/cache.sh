@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Counters, entries, damage, clearing; and no cache at all.
-try() {
-    code=0
-    "$HULL" "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" "$@"; }
 # Counters without their sizes.
 stats() {
     "$HULL" cache stats --cache cache |

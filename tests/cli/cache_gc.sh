@@ -3,11 +3,7 @@
 # limit, folders of other formats; nothing twice, and nothing else.
 export HULL_CPU_ISA=none HULL_LOG=cache:error
 model=$ROOT/demo/digits.onnx
-try() {
-    code=0
-    "$HULL" cache "$@" --cache cache 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" cache "$@" --cache cache; }
 sizes() {
     sed -E 's/[0-9.]+ (B|KiB)/SIZE/g'
 }
@@ -70,9 +66,7 @@ fill
 chmod -R a-w,a+rX cache
 $as "$HULL" cache ls --cache cache | wc -l
 for verb in clear 'gc --older-than 0s'; do
-    code=0
-    $as "$HULL" cache $verb --cache cache >text 2>&1 || code=$?
-    sed -E -e "s|'cache/[^']*'|FILE|" -e 's/v2.*/v2/' text
-    echo "exit $code"
+    attempt $as "$HULL" cache $verb --cache cache |
+        sed -E -e "s|'cache/[^']*'|FILE|" -e 's/v2.*/v2/'
 done
 "$HULL" cache ls --cache cache | wc -l

@@ -3,11 +3,7 @@
 # nothing else: files that were cut, changed or made up add nothing.
 export HULL_CPU_ISA=none HULL_LOG=cache:error
 model=$ROOT/demo/digits.onnx
-try() {
-    code=0
-    "$HULL" cache "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" cache "$@"; }
 names() {
     sed -E -e 's/[0-9a-f]{64}/KEY/g' -e 's/[0-9.]+ (B|KiB)/SIZE/' \
         -e 's/byte [0-9]+/byte N/' -e 's/[0-9]+ bytes/N bytes/g'

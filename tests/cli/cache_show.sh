@@ -3,11 +3,7 @@
 # the times of one.
 export HULL_CPU_ISA=none
 model=$ROOT/demo/digits.onnx
-try() {
-    code=0
-    "$HULL" cache "$@" --cache cache 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" cache "$@" --cache cache; }
 names() {
     sed -E -e 's/[0-9a-f]{64}/KEY/g' -e 's/kernels [0-9a-f]+/kernels N/' \
         -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]+Z/TIME/' \
@@ -35,6 +31,9 @@ print(len(e), {i["kind"] for i in e})'
 try show "${key:0:12}" | names
 [ "$("$HULL" cache show "$key" --cache cache)" = \
     "$("$HULL" cache show "$(find cache -name "${key:2}.engine")" --cache cache)" ]
+ln -s "$(find cache -name "${key:2}.engine")" link
+[ "$("$HULL" cache show "$key" --cache cache | grep -v '^path')" = \
+    "$("$HULL" cache show link --cache cache | grep -v '^path')" ]
 "$HULL" cache show "$key" --cache cache --json >text
 python3 -c 'import json
 j = json.load(open("text"))

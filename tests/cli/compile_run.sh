@@ -6,11 +6,7 @@ plain() {
     sed -E 's/[0-9.]+ s\b/N s/; s/[0-9.]+ GB/N GB/; s/engines [0-9]+/engines N/;
         s/[0-9]+ written/N written/'
 }
-try() {
-    code=0
-    "$HULL" "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" "$@"; }
 demo=$ROOT/demo
 cache="--cache cache"
 

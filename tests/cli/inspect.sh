@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What inspect says of a model, a checkpoint, tensors and other files.
-try() {
-    code=0
-    "$HULL" inspect "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" inspect "$@"; }
 
 cd "$ROOT/demo"
 try digits.onnx

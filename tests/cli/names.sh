@@ -2,11 +2,7 @@
 # Checkpoints that call tensors otherwise (--map) or nest them (--key).
 export HULL_CACHE_DIR=$PWD/cache
 demo=$ROOT/demo
-try() {
-    code=0
-    "$HULL" "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" "$@"; }
 python3 - "$demo" <<'PY'
 import json, struct, sys, zipfile
 

@@ -13,11 +13,7 @@ graph @main(%x: f32[N,4]) {
   return %z
 }
 IR
-try() {
-    code=0
-    "$HULL" opt "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" opt "$@"; }
 
 "$HULL" opt in.ir >once.ir
 "$HULL" opt - <once.ir | cmp - once.ir

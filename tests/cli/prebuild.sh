@@ -2,11 +2,7 @@
 # compile --prebuild: a list of models and targets into a cache; what is wrong
 # with a list is said before anything is built; processes of the other levels
 # then hit.
-try() {
-    code=0
-    "$HULL" compile --prebuild "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" compile --prebuild "$@"; }
 times() {
     sed -E 's/[0-9]+\.[0-9]+ s$/TIME/'
 }

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checkpoints and inputs that do not fit are refused with every fault named.
 export HULL_CACHE_DIR=$PWD/cache
-try() {
-    code=0
-    "$HULL" "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" "$@"; }
 demo=$ROOT/demo
 python3 - "$demo/epoch1.safetensors" <<'PY'
 import json, struct, sys

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every wrong command line is one line of error and exit status 1.
-try() {
-    code=0
-    "$HULL" "$@" 2>&1 || code=$?
-    echo "exit $code"
-}
+try() { attempt "$HULL" "$@"; }
 
 try
 try frob
