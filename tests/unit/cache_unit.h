@@ -1,70 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * cache_unit.h - what the tests of the cache's tiers share: folders, caches with
- * options, entries by number, counters.
+ * cache_unit.h - what the tests of the cache share: caches with options,
+ * entries by number, counters.
  */
 #ifndef HULL_CACHE_UNIT_H
 #define HULL_CACHE_UNIT_H
 
-#include "unit.h"
+/* In memory fsync is free. */
+#define FOLDER_TOP (access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp")
+#include "folder_unit.h"
 
 #include "cache/space.h"
 
-#include <ftw.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define UNUSED __attribute__((unused))
-#define OK(e) assert_int_equal((e), HULL_OK)
-
-/* A new one for each test, removed after it. */
-static char folder[64];
-
-UNUSED static int make_folder(void **state)
-{
-    bool fast = access("/dev/shm", W_OK) == 0; /* there fsync is free */
-
-    (void)state;
-    snprintf(folder, sizeof folder, "%s/hull-test-cache-XXXXXX",
-             fast ? "/dev/shm" : "/tmp");
-    return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int remove_one(const char *path, const struct stat *s, int kind,
-                      struct FTW *at)
-{
-    (void)s;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
-UNUSED static int remove_folder(void **state)
-{
-    (void)state;
-    chmod(folder, 0700);
-    return nftw(folder, remove_one, 32, FTW_DEPTH | FTW_PHYS);
-}
-
-UNUSED static const char *path_in(const char *name)
-{
-    static _Thread_local char paths[8][320];
-    static _Thread_local unsigned turn;
-    char *path = paths[turn++ % 8];
-
-    snprintf(path, 320, "%s/%s", folder, name);
-    return path;
-}
+#include <pthread.h>
 
 UNUSED static const char *file_in(const char *name, const char *text)
 {
     const char *path = path_in(name);
-    file_part part = {text, strlen(text)};
 
-    OK(file_write_atomic(path, &part, 1));
+    spill(path, text, strlen(text));
     assert_int_equal(chmod(path, 0600), 0);
     return path;
 }
@@ -197,6 +152,21 @@ UNUSED static void each_allocation_fails(cache *c, int i)
     cache_key_fini(&k);
 }
 
+static hull_status add_size(void *user, const disk_file *f)
+{
+    *(uint64_t *)user += f->size;
+    return HULL_OK;
+}
+
+/* What the folder takes, whatever `usage` says. */
+UNUSED static uint64_t true_bytes(const cache *c)
+{
+    uint64_t n = 0;
+
+    OK(disk_walk(c, DISK_TEMP | DISK_ENTRY | DISK_BAD, add_size, &n));
+    return n;
+}
+
 /* Of the file of entry i. */
 UNUSED static void path_of(char out[256], int i)
 {
@@ -207,6 +177,41 @@ UNUSED static void path_of(char out[256], int i)
     snprintf(out, 256, "%s/" DISK_FORMAT "/%.2s/%s.engine", folder, hex,
              hex + 2);
     cache_key_fini(&k);
+}
+
+typedef struct sharer {
+    cache *c;
+    int seed, rounds;
+    size_t size;
+} sharer;
+
+static void *run_sharer(void *user)
+{
+    const sharer *w = user;
+
+    for (int i = 0; i < w->rounds; i++) {
+        int n = (i * 7 + w->seed) % 10;
+
+        if (!get_number(w->c, n))
+            put_number(w->c, n, w->size);
+    }
+    return NULL;
+}
+
+/* Two threads use each cache; all want the same ten entries. */
+UNUSED static void share_by_threads(cache *a, cache *b, int rounds,
+                                    size_t size)
+{
+    pthread_t threads[4];
+    sharer sharers[4];
+
+    for (int i = 0; i < 4; i++) {
+        sharers[i] = (sharer){i % 2 == 0 ? a : b, i, rounds, size};
+        assert_int_equal(pthread_create(&threads[i], NULL, run_sharer,
+                                        &sharers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
 }
 
 UNUSED static uint64_t stat_of(cache *c, const char *name)
@@ -248,7 +253,5 @@ UNUSED static void expect_stats_(cache *c, ...)
     }
 }
 #define expect_stats(...) expect_stats_(__VA_ARGS__, (char *)NULL)
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 #endif

@@ -7,66 +7,14 @@
 #ifndef HULL_MODULE_UNIT_H
 #define HULL_MODULE_UNIT_H
 
-#include "unit.h"
+#include "folder_unit.h"
 
-#include <ftw.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "run/module_file.h"
 
-#define stop(...)                  \
-    do {                           \
-        print_error(__VA_ARGS__);  \
-        print_error("\n");         \
-        _fail(__FILE__, __LINE__); \
-    } while (0)
-
-#define OK(e)                                        \
-    do {                                             \
-        if ((e) != HULL_OK)                          \
-            stop("%s: %s", #e, error_text());        \
-    } while (0)
-
-/* ---- files --------------------------------------------------------------- */
-
-static char folder[64];
-
-/* folder/name; the last four results stay valid. */
-static inline const char *at(const char *name)
-{
-    static char text[4][256];
-    static unsigned turn;
-    char *p = text[turn++ % 4];
-
-    snprintf(p, sizeof text[0], "%s/%s", folder, name);
-    return p;
-}
-
-static inline int make_folder(void **state)
-{
-    (void)state;
-    memcpy(folder, "/tmp/hull-test-module-XXXXXX", 29);
-    return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
-static inline int remove_one(const char *path, const struct stat *s,
-                             int kind, struct FTW *f)
-{
-    (void)s;
-    (void)kind;
-    (void)f;
-    return remove(path);
-}
-
-static inline int remove_folder(void **state)
-{
-    (void)state;
-    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
+#define at(name) path_in(name)
 
 static inline char *slurp(const char *path, size_t *n)
 {
@@ -74,13 +22,6 @@ static inline char *slurp(const char *path, size_t *n)
 
     OK(file_read_all(&p, n, path, (size_t)1 << 26));
     return p;
-}
-
-static inline void spill(const char *path, const void *p, size_t n)
-{
-    file_part part = {p, n};
-
-    OK(file_write_atomic(path, &part, 1));
 }
 
 /* ---- a model, made by hand ----------------------------------------------- */

@@ -104,7 +104,7 @@ UNUSED static server start(const char *path, char *const argv[], int out)
     return s;
 }
 
-UNUSED static void stop(server *s)
+UNUSED static void stop_server(server *s)
 {
     if (s->pid <= 0)
         return;
@@ -113,6 +113,46 @@ UNUSED static void stop(server *s)
     close(s->in);
     *s = (server){0};
 }
+
+/* ---- one server for each test, and a log without secrets ----------------- */
+
+static server served;
+static int secrets_seen;
+
+/* What was logged; a secret or a control byte in it is a failure. */
+static void watch_log(void *user, const char *subsystem, int level,
+                      const char *text)
+{
+    (void)user;
+    (void)subsystem;
+    (void)level;
+    if (strstr(text, "s3cret") != NULL || strstr(text, "t0ken") != NULL)
+        secrets_seen++;
+    for (const char *p = text; *p != '\0'; p++)
+        if (*p != '\n' && ((unsigned char)*p < ' ' || *p == 0x7f))
+            secrets_seen++;
+}
+
+static int set_up(void **state)
+{
+    hull_set_log(watch_log, NULL);
+    secrets_seen = 0;
+    return make_folder(state);
+}
+
+static int tear_down(void **state)
+{
+    stop_server(&served);
+    hull_set_log(NULL, NULL);
+    if (secrets_seen > 0)
+        print_error("%d lines of the log hold what they must not\n",
+                    secrets_seen);
+    return remove_folder(state) != 0 || secrets_seen > 0;
+}
+
+#define SERVED(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+/* ---- the servers --------------------------------------------------------- */
 
 /* On a port and on the socket "redis.sock" of the test's folder. */
 UNUSED static server start_redis_on(int port, const char *password)

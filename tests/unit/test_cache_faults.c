@@ -24,20 +24,6 @@
 
 /* ---- the truth ----------------------------------------------------------- */
 
-static hull_status add_size(void *user, const disk_file *f)
-{
-    *(uint64_t *)user += f->size;
-    return HULL_OK;
-}
-
-static uint64_t true_bytes(const cache *c)
-{
-    uint64_t n = 0;
-
-    OK(disk_walk(c, DISK_TEMP | DISK_ENTRY | DISK_BAD, add_size, &n));
-    return n;
-}
-
 static void check_folder(cache *c, uint64_t most)
 {
     uint64_t truth = true_bytes(c);

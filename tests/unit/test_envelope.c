@@ -4,45 +4,17 @@
  * test_envelope.c - entries that travel and their MACs: the grammar byte by
  * byte, every flipped bit, every truncation, other keys, kinds and secrets.
  */
-#include "unit.h"
+#include "folder_unit.h"
 
 #include "cache/envelope.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #define MAX ((uint64_t)1 << 20)
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    memcpy(folder, "/tmp/hull-test-envelope-XXXXXX", 31);
-    return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
 
 static void secret_file(char path[128], const char *name, const char *text,
                         size_t n, mode_t mode)
 {
-    FILE *f;
-
     snprintf(path, 128, "%s/%s", folder, name);
-    f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, n, f), n);
-    fclose(f);
+    spill(path, text, n);
     assert_int_equal(chmod(path, mode), 0);
 }
 

@@ -4,32 +4,11 @@
  * test_nearest.c - in which lines preimages differ, whatever numbers their
  * values have; and which entry of a folder is the nearest one.
  */
-#include "unit.h"
+#include "folder_unit.h"
 
 #include "cache/nearest.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    memcpy(folder, "/tmp/hull-test-near-XXXXXX", 27);
-    return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
 
 /* ---- lines --------------------------------------------------------------- */
 
@@ -269,8 +248,6 @@ static void nearest_entry(void **state)
     nearest_is(c, "ref", "a\nb\nc\n", "a\nb\nd\n", 2); /* notes are none */
     cache_unref(c);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 int main(void)
 {

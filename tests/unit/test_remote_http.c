@@ -9,50 +9,13 @@
 
 #include "cache/tier.h"
 
-#include <pthread.h>
-
-static server web;
-
-/* What was logged; a secret or a control byte in it is a failure. */
-static int secrets_seen;
-
-static void watch_log(void *user, const char *subsystem, int level,
-                      const char *text)
-{
-    (void)user;
-    (void)subsystem;
-    (void)level;
-    if (strstr(text, "s3cret") != NULL || strstr(text, "t0ken") != NULL)
-        secrets_seen++;
-    for (const char *p = text; *p != '\0'; p++)
-        if (*p != '\n' && (unsigned char)*p < ' ')
-            secrets_seen++;
-}
-
-static int set_up(void **state)
-{
-    hull_set_log(watch_log, NULL);
-    secrets_seen = 0;
-    return make_folder(state);
-}
-
-static int tear_down(void **state)
-{
-    stop(&web);
-    hull_set_log(NULL, NULL);
-    if (secrets_seen > 0)
-        print_error("%d lines of the log hold what they must not\n",
-                    secrets_seen);
-    return remove_folder(state) != 0 || secrets_seen > 0;
-}
-
 static const char *url(const char *path)
 {
     static char text[4][256];
     static unsigned turn;
     char *out = text[turn++ % 4];
 
-    snprintf(out, 256, "http://127.0.0.1:%d/%s", web.port, path);
+    snprintf(out, 256, "http://127.0.0.1:%d/%s", served.port, path);
     return out;
 }
 
@@ -101,7 +64,7 @@ static void entries_go_around(void **state)
 {
     (void)state;
     NEED("nginx");
-    web = start_nginx();
+    served = start_nginx();
     check_layout("subdirs", "subdirs");
     check_layout("flat", "flat");
     check_layout("bazel/ac", "bazel");
@@ -117,7 +80,7 @@ static void first_one_stays_unless_bad(void **state)
 
     (void)state;
     NEED("nginx");
-    web = start_nginx();
+    served = start_nginx();
     a = remote_cache("a", "x|layout=flat");
     b = remote_cache("b", "x|layout=flat");
     c = remote_cache("c", "x|layout=flat");
@@ -148,7 +111,7 @@ static void read_only_store_gets_nothing(void **state)
 
     (void)state;
     NEED("nginx");
-    web = start_nginx();
+    served = start_nginx();
     c = remote_cache("a", "x|read-only");
     put_number(c, 1, 100);
     assert_false(get_number(c, 2));
@@ -164,7 +127,7 @@ static void credentials_are_sent(void **state)
 
     (void)state;
     NEED("nginx");
-    web = start_nginx();
+    served = start_nginx();
     file_in("good", "t0ken\n");
     snprintf(store, sizeof store, "%s|token-file=%s", url("token"),
              path_in("good"));
@@ -180,12 +143,12 @@ static void credentials_are_sent(void **state)
     assert_int_equal(stat_of(a, "remote_stores"), 2);
     cache_unref(a);
 
-    snprintf(store, sizeof store, "http://u:p@127.0.0.1:%d/basic", web.port);
+    snprintf(store, sizeof store, "http://u:p@127.0.0.1:%d/basic", served.port);
     b = open_cache("b", "cache_remote", store);
     put_number(b, 1, 100);
     expect_stats(b, "stores", 1, "remote_stores", 1);
     snprintf(store, sizeof store, "http://u:s3cret@127.0.0.1:%d/basic",
-             web.port);
+             served.port);
     c = open_cache("c", "cache_remote", store);
     assert_false(get_number(c, 1));
     expect_stats(c, "misses", 1, "remote_errors", 1);
@@ -199,7 +162,7 @@ static void redirects_are_followed(void **state)
 
     (void)state;
     NEED("nginx");
-    web = start_nginx();
+    served = start_nginx();
     a = remote_cache("a", "moved/x");
     b = remote_cache("b", "x");
     put_number(a, 1, 3000);
@@ -224,10 +187,10 @@ static void tls_is_checked(void **state)
     (void)state;
     NEED("nginx");
     NEED("openssl");
-    web = start_nginx_tls();
+    served = start_nginx_tls();
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         snprintf(at[i], sizeof at[i], "https://%s:%d/%s%s%s",
-                 i == 4 ? "localhost" : "127.0.0.1", web.second_port,
+                 i == 4 ? "localhost" : "127.0.0.1", served.second_port,
                  paths[i], i == 0 ? "" : "|cacert=",
                  i == 0 ? "" : path_in("cert.pem"));
     a = open_cache("a", "cache_remote", at[1], "cache_memory", "0");
@@ -262,7 +225,7 @@ static void broken_store_is_left_alone(void **state)
 
     (void)state;
     NEED("nginx");
-    web = start_nginx();
+    served = start_nginx();
     a = remote_cache("a", "broken");
     for (int i = 0; i < 5; i++)
         assert_false(get_number(a, i));
@@ -291,7 +254,7 @@ static void absent_servers_are_misses(void **state)
     cache *a, *b;
 
     (void)state;
-    web = none;
+    served = none;
     a = remote_cache("a", "x");
     for (int i = 0; i < 4; i++)
         assert_false(get_number(a, 1));
@@ -309,7 +272,7 @@ static void own_memory_is_not_the_stores(void **state)
 
     (void)state;
     NEED("nginx");
-    web = start_nginx();
+    served = start_nginx();
     a = remote_cache("a", "x");
     b = remote_cache("b", "x|read-only");
     put_number(a, 1, 3000);
@@ -319,42 +282,16 @@ static void own_memory_is_not_the_stores(void **state)
     cache_unref(b);
 }
 
-typedef struct worker {
-    cache *c;
-    int seed;
-} worker;
-
-static void *work(void *user)
-{
-    worker *w = user;
-
-    for (int i = 0; i < 20; i++) {
-        int n = (i * 7 + w->seed) % 10;
-
-        if (!get_number(w->c, n))
-            put_number(w->c, n, 5000);
-    }
-    return NULL;
-}
-
 static void threads_share_a_store(void **state)
 {
-    pthread_t threads[4];
-    worker workers[4];
     cache *a, *b;
 
     (void)state;
     NEED("nginx");
-    web = start_nginx();
+    served = start_nginx();
     a = remote_cache("a", "x");
     b = remote_cache("b", "x");
-    for (int i = 0; i < 4; i++) {
-        workers[i] = (worker){i % 2 == 0 ? a : b, i};
-        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]),
-                         0);
-    }
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
+    share_by_threads(a, b, 20, 5000);
     assert_int_equal(stat_of(a, "remote_errors") +
                      stat_of(b, "remote_errors"), 0);
     assert_int_equal(stat_of(a, "remote_corrupt") +
@@ -373,7 +310,7 @@ static void forks_share_a_store(void **state)
 
     (void)state;
     NEED("nginx");
-    web = start_nginx();
+    served = start_nginx();
     c = remote_cache("a", "x");
     put_number(c, 1, 3000);
     put_number(c, 2, 3000);
@@ -472,7 +409,7 @@ static void hostile_answers_are_misses(void **state)
 
     (void)state;
     NEED("python3");
-    web = start_hostile();
+    served = start_hostile();
     for (size_t i = 0; i < COUNT_OF(outcomes); i++)
         check_outcome(&outcomes[i]);
 }
@@ -484,7 +421,7 @@ static void headers_have_an_end(void **state)
 
     (void)state;
     NEED("python3");
-    web = start_hostile();
+    served = start_hostile();
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
         char path[100];
         uint64_t start = time_ns();
@@ -506,7 +443,7 @@ static void writes_are_not_turned_into_reads(void **state)
 
     (void)state;
     NEED("python3");
-    web = start_hostile();
+    served = start_hostile();
     c = remote_cache("a", "putmoved" LIMITS);
     put_number(c, 1, 100);
     expect_stats(c, "stores", 1, "misses_remote", 0, "remote_errors", 1);
@@ -523,7 +460,7 @@ static void secrets_stay_at_the_origin(void **state)
 
     (void)state;
     NEED("python3");
-    web = start_hostile();
+    served = start_hostile();
     a = remote_cache("a", "good" LIMITS);
     put_number(a, 1, 100);
     file_in("token", "t0ken");
@@ -552,7 +489,7 @@ static void rejected_entry_is_deleted(void **state)
 
     (void)state;
     NEED("python3");
-    web = start_hostile();
+    served = start_hostile();
     a = remote_cache("a", "good" LIMITS);
     b = remote_cache("b", "good" LIMITS);
     put_number(a, 1, 100);
@@ -576,7 +513,7 @@ static void environment_names_no_proxy(void **state)
 
     (void)state;
     NEED("python3");
-    web = start_hostile();
+    served = start_hostile();
     setenv("http_proxy", "http://127.0.0.1:1/", 1);
     setenv("ALL_PROXY", "http://127.0.0.1:1/", 1);
     a = remote_cache("a", "good" LIMITS);
@@ -607,8 +544,6 @@ static void wrong_stores_are_refused(void **state)
         assert_null(strstr(error_text(), "s3cret"));
     }
 }
-
-#define SERVED(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {

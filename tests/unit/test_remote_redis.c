@@ -11,46 +11,12 @@
 
 #include <sys/resource.h>
 
-static server db;
-
-static int secrets_seen;
-
-static void watch_log(void *user, const char *subsystem, int level,
-                      const char *text)
-{
-    (void)user;
-    (void)subsystem;
-    (void)level;
-    if (strstr(text, "s3cret") != NULL)
-        secrets_seen++;
-    for (const char *p = text; *p != '\0'; p++)
-        if (*p != '\n' && ((unsigned char)*p < ' ' || *p == 0x7f))
-            secrets_seen++;
-}
-
-static int set_up(void **state)
-{
-    hull_set_log(watch_log, NULL);
-    secrets_seen = 0;
-    return make_folder(state);
-}
-
-static int tear_down(void **state)
-{
-    stop(&db);
-    hull_set_log(NULL, NULL);
-    if (secrets_seen > 0)
-        print_error("%d lines of the log hold what they must not\n",
-                    secrets_seen);
-    return remove_folder(state) != 0 || secrets_seen > 0;
-}
-
 static cache *redis_cache(const char *name, const char *userinfo,
                           const char *more)
 {
     char text[256];
 
-    snprintf(text, sizeof text, "redis://%s127.0.0.1:%d%s", userinfo, db.port,
+    snprintf(text, sizeof text, "redis://%s127.0.0.1:%d%s", userinfo, served.port,
              more);
     return open_cache(name, "cache_remote", text, "cache_memory", "0");
 }
@@ -62,7 +28,7 @@ static const char *cli(const char *command)
     char text[300];
     FILE *f;
 
-    snprintf(text, sizeof text, "redis-cli -p %d %s 2>/dev/null", db.port,
+    snprintf(text, sizeof text, "redis-cli -p %d %s 2>/dev/null", served.port,
              command);
     f = popen(text, "r");
     assert_non_null(f);
@@ -71,6 +37,19 @@ static const char *cli(const char *command)
     pclose(f);
     line[strcspn(line, "\n")] = '\0';
     return line;
+}
+
+/* The same about the value, or with "lease:" the lease, of entry i. */
+static const char *cli_of(const char *word, const char *what, int i,
+                          const char *rest)
+{
+    char name[DIGEST_HEX_SIZE], text[200];
+    cache_key k = key_number(i);
+
+    remote_name(name, CACHE_ENGINE, &k.d);
+    snprintf(text, sizeof text, "%s hull:%s%s %s", word, what, name, rest);
+    cache_key_fini(&k);
+    return cli(text);
 }
 
 static void check_pair(cache *a, cache *b)
@@ -93,7 +72,7 @@ static void entries_go_around(void **state)
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
+    served = start_redis("");
     check_pair(redis_cache("a", "", ""), redis_cache("b", "", "/0"));
     assert_string_equal(cli("dbsize"), "1");
     cli("flushall");
@@ -113,7 +92,7 @@ static void databases_are_apart(void **state)
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
+    served = start_redis("");
     a = redis_cache("a", "", "/1");
     b = redis_cache("b", "", "/2");
     put_number(a, 1, 100);
@@ -133,7 +112,7 @@ static void passwords_are_needed(void **state)
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("s3cret/@");
+    served = start_redis("s3cret/@");
     check_pair(redis_cache("a", ":s3cret%2F%40@", ""),
                redis_cache("b", "default:s3cret%2f%40@", ""));
     c = redis_cache("c", "", "");
@@ -149,27 +128,18 @@ static void passwords_are_needed(void **state)
 
 static void entries_run_out(void **state)
 {
-    char name[DIGEST_HEX_SIZE], command[100];
-    cache_key k = key_number(1);
     cache *c;
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
+    served = start_redis("");
     c = redis_cache("a", "", "|ttl=1000");
     put_number(c, 1, 100);
-    remote_name(name, CACHE_ENGINE, &k.d);
-    snprintf(command, sizeof command, "ttl hull:%s", name);
-    assert_in_range(atoi(cli(command)), 900, 1000);
+    assert_in_range(atoi(cli_of("ttl", "", 1, "")), 900, 1000);
     cache_unref(c);
     c = redis_cache("b", "", "");
     put_number(c, 2, 100);
-    cache_key_fini(&k);
-    k = key_number(2);
-    remote_name(name, CACHE_ENGINE, &k.d);
-    snprintf(command, sizeof command, "ttl hull:%s", name);
-    assert_string_equal(cli(command), "-1");
-    cache_key_fini(&k);
+    assert_string_equal(cli_of("ttl", "", 2, ""), "-1");
     cache_unref(c);
 }
 
@@ -181,17 +151,17 @@ static void server_may_restart(void **state)
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
-    port = db.port;
+    served = start_redis("");
+    port = served.port;
     c = redis_cache("a", "", "|timeout=20000");
     put_number(c, 1, 100);
-    stop(&db);
-    db = start_redis_on(port, "");
+    stop_server(&served);
+    served = start_redis_on(port, "");
     assert_false(get_number(c, 2));
     put_number(c, 2, 100);
     expect_stats(c, "stores", 2, "remote_stores", 2, "misses", 1,
                  "misses_remote", 1);
-    stop(&db);
+    stop_server(&served);
     for (int i = 0; i < 4; i++)
         assert_false(get_number(c, 3));
     expect_stats(c, "stores", 2, "remote_stores", 2, "misses", 5,
@@ -205,7 +175,7 @@ static void own_memory_is_not_the_stores(void **state)
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
+    served = start_redis("");
     a = redis_cache("a", "", "");
     b = redis_cache("b", "", "|read-only");
     put_number(a, 1, 3000);
@@ -224,7 +194,7 @@ static void rejected_entry_is_deleted(void **state)
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
+    served = start_redis("");
     a = redis_cache("a", "", "");
     b = redis_cache("b", "", "");
     put_number(a, 1, 100);
@@ -302,17 +272,6 @@ static uint64_t sum_of(int n, const char *counter)
     return sum;
 }
 
-/* Waits until a command of redis-cli answers so. */
-static bool soon(const char *command, const char *answer)
-{
-    for (int i = 0; i < 500; i++) {
-        if (strcmp(cli(command), answer) == 0)
-            return true;
-        usleep(10000);
-    }
-    return false;
-}
-
 #define MACHINES 4
 
 static void one_machine_builds(void **state)
@@ -323,7 +282,7 @@ static void one_machine_builds(void **state)
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
+    served = start_redis("");
     assert_int_equal(pipe(say), 0);
     assert_int_equal(pipe(may), 0);
     pids[0] = machine_process(0, 60, say[1], may[0]);
@@ -349,32 +308,27 @@ static void one_machine_builds(void **state)
 /* A dead owner's lease runs out; then the next one has it. */
 static void dead_owner_is_waited_for_no_longer(void **state)
 {
-    char name[DIGEST_HEX_SIZE], command[120], byte;
-    cache_key k = key_number(1);
     int say[2], may[2];
     pid_t a, b;
+    char byte;
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
-    remote_name(name, CACHE_ENGINE, &k.d);
+    served = start_redis("");
     assert_int_equal(pipe(say), 0);
     assert_int_equal(pipe(may), 0);
     a = machine_process(0, 60, say[1], may[0]);
     assert_int_equal(read(say[0], &byte, 1), 1);
-    snprintf(command, sizeof command, "pttl hull:lease:%s", name);
-    assert_in_range(atoi(cli(command)), 30000, 60000);
+    assert_in_range(atoi(cli_of("pttl", "lease:", 1, "")), 30000, 60000);
     assert_int_equal(kill(a, SIGKILL), 0);
     waitpid(a, NULL, 0);
     b = machine_process(1, 60, say[1], -1);
     usleep(100000);
     /* As if its minute had passed. */
-    snprintf(command, sizeof command, "pexpire hull:lease:%s 1", name);
-    cli(command);
+    cli_of("pexpire", "lease:", 1, "1");
     assert_int_equal(read(say[0], &byte, 1), 1);
     join(b);
     assert_int_equal(sum_of(2, "builds"), 1);
-    cache_key_fini(&k);
     close(say[0]);
     close(say[1]);
     close(may[0]);
@@ -384,62 +338,46 @@ static void dead_owner_is_waited_for_no_longer(void **state)
 /* The wait is never longer than the prediction. */
 static void wait_ends_with_the_prediction(void **state)
 {
-    char name[DIGEST_HEX_SIZE], command[120];
-    cache_key k = key_number(1);
     uint64_t start = time_ns();
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
-    remote_name(name, CACHE_ENGINE, &k.d);
-    snprintf(command, sizeof command, "set hull:lease:%s another", name);
-    cli(command);
+    served = start_redis("");
+    cli_of("set", "lease:", 1, "another");
     machine(0, 5.0, -1, -1);
     assert_in_range((time_ns() - start) / 1000000, 4900, 15000);
     assert_int_equal(sum_of(1, "builds"), 1);
     assert_int_equal(sum_of(1, "remote_waits"), 1);
     /* Another one's lease is not ended. */
-    snprintf(command, sizeof command, "get hull:lease:%s", name);
-    assert_string_equal(cli(command), "another");
-    cache_key_fini(&k);
+    assert_string_equal(cli_of("get", "lease:", 1, ""), "another");
 }
 
 static void short_builds_wait_for_nobody(void **state)
 {
-    char name[DIGEST_HEX_SIZE], command[120];
-    cache_key k = key_number(1);
-
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
-    remote_name(name, CACHE_ENGINE, &k.d);
-    snprintf(command, sizeof command, "set hull:lease:%s another", name);
-    cli(command);
+    served = start_redis("");
+    cli_of("set", "lease:", 1, "another");
     machine(0, 4.9, -1, -1);
     assert_int_equal(sum_of(1, "builds"), 1);
     assert_int_equal(sum_of(1, "remote_waits"), 0);
-    cache_key_fini(&k);
 }
 
 /* The lease ran out and is another one's: it stays his. */
 static void lost_lease_is_not_given_back(void **state)
 {
-    char name[DIGEST_HEX_SIZE], command[120];
     cache_build b = CACHE_BUILD_NONE;
     cache_key k = key_number(1);
     cache *c;
 
     (void)state;
     NEED("redis-server");
-    db = start_redis("");
+    served = start_redis("");
     c = redis_cache("a", "", "");
-    remote_name(name, CACHE_ENGINE, &k.d);
     cache_build_begin(&b, c, &k, 60);
-    snprintf(command, sizeof command, "set hull:lease:%s another", name);
-    assert_true(soon(command, "OK"));
+    assert_string_equal(cli_of("set", "lease:", 1, "another"), "OK");
     cache_build_end(&b);
-    snprintf(command, sizeof command, "get hull:lease:%s", name);
-    assert_string_equal(cli(command), "another");
+    assert_string_equal(cli_of("get", "lease:", 1, ""), "another");
     cache_key_fini(&k);
     cache_unref(c);
 }
@@ -463,8 +401,8 @@ static void hostile_answers_are_misses(void **state)
 
     (void)state;
     NEED("python3");
-    db = start_hostile();
-    db.port = db.second_port;
+    served = start_hostile();
+    served.port = served.second_port;
     assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char more[80], name[16];
@@ -527,7 +465,7 @@ static cache *tls_cache(const char *name, const char *cacert)
 {
     char store[300];
 
-    snprintf(store, sizeof store, "rediss://127.0.0.1:%d|cacert=%s", db.port,
+    snprintf(store, sizeof store, "rediss://127.0.0.1:%d|cacert=%s", served.port,
              cacert);
     return open_cache(name, "cache_remote", store, "cache_memory", "0");
 }
@@ -540,7 +478,7 @@ static void tls_is_checked(void **state)
     (void)state;
     NEED("redis-server");
     NEED("openssl");
-    db = start_redis_tls();
+    served = start_redis_tls();
     snprintf(own, sizeof own, "%s/cert.pem", folder);
     check_pair(tls_cache("a", own), tls_cache("b", own));
     c = redis_cache("d", "", "|timeout=1000"); /* without TLS */
@@ -554,8 +492,6 @@ static void tls_is_checked(void **state)
     cache_unref(c);
 }
 #endif
-
-#define SERVED(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {

@@ -17,20 +17,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static hull_status add_size(void *user, const disk_file *f)
-{
-    *(uint64_t *)user += f->size;
-    return HULL_OK;
-}
-
-static uint64_t true_bytes(const cache *c)
-{
-    uint64_t n = 0;
-
-    OK(disk_walk(c, DISK_TEMP | DISK_ENTRY | DISK_BAD, add_size, &n));
-    return n;
-}
-
 /* What the file says; UINT64_MAX when it says nothing. */
 static uint64_t said_bytes(cache *c)
 {

@@ -831,42 +831,16 @@ static void opening_may_run_out_of_memory(void **state)
 
 /* ---- threads ------------------------------------------------------------- */
 
-typedef struct worker {
-    cache *c;
-    int seed;
-} worker;
-
-static void *work(void *user)
-{
-    worker *w = user;
-
-    for (int i = 0; i < 100; i++) {
-        int n = (i * 7 + w->seed) % 10;
-
-        if (!get_number(w->c, n))
-            put_number(w->c, n, 700);
-    }
-    return NULL;
-}
-
 static void threads_share_the_tiers(void **state)
 {
     cache *a = open_cache("a", "cache_memory", "4KiB"),
           *b = open_cache("b", "cache_memory", "4KiB");
     shelf *s = new_shelf();
-    pthread_t threads[4];
-    worker workers[4];
 
     (void)state;
     add_shelf(a, s, 0);
     add_shelf(b, s, 0);
-    for (int i = 0; i < 4; i++) {
-        workers[i] = (worker){i % 2 == 0 ? a : b, i};
-        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]),
-                         0);
-    }
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
+    share_by_threads(a, b, 100, 700);
     assert_int_equal(stat_of(a, "hits") + stat_of(a, "misses"), 200);
     assert_int_equal(stat_of(a, "hits"), stat_of(a, "hits_memory") +
                      stat_of(a, "hits_disk") + stat_of(a, "hits_remote"));

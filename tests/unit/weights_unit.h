@@ -7,65 +7,24 @@
 #ifndef HULL_WEIGHTS_UNIT_H
 #define HULL_WEIGHTS_UNIT_H
 
-#include "unit.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "folder_unit.h"
 
 #include "weights/weights.h"
 
-/* cmocka's fail_msg needs cmocka's fail. */
-#define stop(...)                  \
-    do {                           \
-        print_error(__VA_ARGS__);  \
-        print_error("\n");         \
-        _fail(__FILE__, __LINE__); \
-    } while (0)
-
-static char folder[64];
-static char path_text[4096];
-
-/* folder/name; valid until the next call. */
-static inline const char *at(const char *name)
-{
-    snprintf(path_text, sizeof path_text, "%s/%s", folder, name);
-    return path_text;
-}
-
-static inline int make_folder(void **state)
-{
-    (void)state;
-    memcpy(folder, "/tmp/hull-test-weights-XXXXXX", 30);
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline hull_status remove_one(void *user, const char *path,
-                                     const file_id *id)
-{
-    (void)user;
-    (void)id;
-    return unlink(path) == 0 ? HULL_OK : fail(HULL_EIO, "%s", path);
-}
-
-static inline int remove_folder(void **state)
-{
-    (void)state;
-    ignore(dir_walk(folder, remove_one, NULL)); /* rmdir says it */
-    return rmdir(folder);
-}
+#define at(name) path_in(name)
 
 static inline const char *put(const char *name, const void *p, size_t n)
 {
-    file_part part = { p, n };
+    const char *path = at(name);
 
-    assert_int_equal(file_write_atomic(at(name), &part, 1), HULL_OK);
-    return at(name);
+    spill(path, p, n);
+    return path;
 }
 
 /* Path below the shared folder; skips the test when it is absent. */
 static inline const char *shared(const char *name)
 {
+    static char path_text[4096];
     const char *root = getenv("HULL_SHARED");
 
     snprintf(path_text, sizeof path_text, "%s/%s", root ? root : "../shared",
