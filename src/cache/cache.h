@@ -115,12 +115,10 @@ void cache_put(cache *c, cache_kind kind, const cache_key *k,
  *     cache_build_end(&b);                                 // b.fd -1: a no-op
  * The lock dies with its owner. Without it (the system refuses) everybody
  * builds. Never from two keys at once in one thread. */
-#define LEASE_TOKEN_SIZE 33
 typedef struct cache_build {
     int fd;
     char *path; /* of the lock file */
-    struct store *store; /* that gave a lease; NULL = none */
-    char name[DIGEST_HEX_SIZE], token[LEASE_TOKEN_SIZE];
+    struct lease *lease; /* of a store; NULL = none */
 } cache_build;
 #define CACHE_BUILD_NONE ((cache_build){.fd = -1})
 void cache_build_begin(cache_build *out, cache *c, const cache_key *k,

@@ -470,19 +470,38 @@ static hull_status redis_lease(void *self, tier_call *call, const char *name,
 }
 
 /* Only our own: one that ran out may be another one's by now. */
-static hull_status redis_unlease(void *self, tier_call *call, const char *name,
-                                 const char *token)
+static hull_status own_lease(void *self, tier_call *call, const char *name,
+                             const char *token, const char *script,
+                             const char *argument)
 {
-    static const char script[] =
-        "if redis.call('get',KEYS[1])==ARGV[1] then "
-        "return redis.call('del',KEYS[1]) end return 0";
     char key[KEY_SIZE];
     command k = command_of("EVAL", script, "1");
 
     key_of(key, "hull:lease:", name);
     add(&k, key, strlen(key));
     add(&k, token, strlen(token));
+    add(&k, argument, strlen(argument));
     return simple(self, call, &k, 0);
+}
+
+#define IF_OURS(command)                           \
+    "if redis.call('get',KEYS[1])==ARGV[1] then "  \
+    "return redis.call(" command ") end return 0"
+
+static hull_status redis_renew(void *self, tier_call *call, const char *name,
+                               const char *token, uint32_t ms)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%u", ms);
+    return own_lease(self, call, name, token,
+                     IF_OURS("'pexpire',KEYS[1],ARGV[2]"), text);
+}
+
+static hull_status redis_unlease(void *self, tier_call *call, const char *name,
+                                 const char *token)
+{
+    return own_lease(self, call, name, token, IF_OURS("'del',KEYS[1]"), "");
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -510,6 +529,7 @@ static const tier_ops redis_ops = {
     .remove = redis_remove,
     .has = redis_has,
     .lease = redis_lease,
+    .renew = redis_renew,
     .unlease = redis_unlease,
     .close = redis_close,
 };

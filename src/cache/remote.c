@@ -11,9 +11,12 @@
 
 #include "cache/disk.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LIMIT 3       /* failures in a row */
@@ -432,8 +435,21 @@ void remotes_remove(cache *c, size_t number, cache_kind kind,
 /* ---- leases -------------------------------------------------------------- */
 
 #define LEASE_FROM_SECONDS 5.0 /* shorter builds are not worth a wait */
-#define LEASE_MAX_SECONDS 3600.0
+#define LEASE_SECONDS 30.0     /* that it lasts when nobody renews it */
+#define WAIT_MAX_SECONDS 3600.0
 #define LEASE_PAUSE_MS 200
+#define TOKEN_SIZE 33
+
+typedef struct lease {
+    cache *c;
+    store *s;
+    char name[DIGEST_HEX_SIZE], token[TOKEN_SIZE];
+    uint32_t ms;
+    pthread_t thread; /* renews it until it is over */
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool over;
+} lease;
 
 static store *lease_store(const remotes *r)
 {
@@ -446,9 +462,9 @@ static store *lease_store(const remotes *r)
     return NULL;
 }
 
-static bool make_token(char out[LEASE_TOKEN_SIZE])
+static bool make_token(char out[TOKEN_SIZE])
 {
-    uint8_t random[(LEASE_TOKEN_SIZE - 1) / 2];
+    uint8_t random[(TOKEN_SIZE - 1) / 2];
 
     if (getentropy(random, sizeof random) != 0)
         return false;
@@ -458,60 +474,158 @@ static bool make_token(char out[LEASE_TOKEN_SIZE])
 }
 
 /* HULL_ENOTFOUND: another machine has it. */
-static hull_status try_lease(cache_build *b, cache *c, store *s, double seconds)
+static hull_status try_lease(const lease *l)
 {
     tier_call call = {0};
-    hull_status st = s->ops->lease(s->self, &call, b->name, b->token,
-                                   (uint32_t)(seconds * 1000));
+    hull_status st = l->s->ops->lease(l->s->self, &call, l->name, l->token,
+                                      l->ms);
 
-    note_call(c, s, &call, st, "lease");
-    b->store = st == HULL_OK ? s : NULL;
+    note_call(l->c, l->s, &call, st, "lease");
     return st;
 }
 
 /* The entry came, or nothing is to be learnt any more. */
-static bool is_over(cache *c, store *s, const char *name)
+static bool is_over(const lease *l)
 {
     tier_call call = {0};
-    hull_status st = s->ops->has(s->self, &call, name);
+    hull_status st = l->s->ops->has(l->s->self, &call, l->name);
 
-    note_call(c, s, &call, st, "has");
+    note_call(l->c, l->s, &call, st, "has");
     return st != HULL_ENOTFOUND;
+}
+
+/* False when it is another one's to the end of the wait. */
+static bool wait_for_lease(const lease *l, double seconds)
+{
+    uint64_t end = time_ns() + (uint64_t)(seconds * 1e9);
+    bool waited = false;
+    hull_status st;
+
+    while ((st = try_lease(l)) == HULL_ENOTFOUND) {
+        if (!waited)
+            counters_add(l->c, STAT_remote_waits, 1);
+        waited = true;
+        if (is_over(l) || ms_left(end) == 0)
+            break;
+        pause_about(LEASE_PAUSE_MS, end);
+    }
+    return st == HULL_OK;
+}
+
+/* False when it is lost. */
+static bool renew(const lease *l)
+{
+    tier_call call = {0};
+    hull_status st;
+
+    if (is_off(l->s))
+        return true; /* it may come back in time */
+    st = l->s->ops->renew(l->s->self, &call, l->name, l->token, l->ms);
+    note_call(l->c, l->s, &call, st, "renew");
+    if (st == HULL_ENOTFOUND)
+        log_info("cache", "store '%s': a lease was lost before its build "
+                 "ended", l->s->config.shown);
+    return st != HULL_ENOTFOUND;
+}
+
+static void *keep_lease(void *user)
+{
+    lease *l = user;
+    bool ours = true;
+
+    pthread_mutex_lock(&l->lock);
+    while (ours && !l->over) {
+        uint64_t next;
+        struct timespec at;
+
+        clock_gettime(CLOCK_MONOTONIC, &at);
+        next = (uint64_t)at.tv_nsec + (uint64_t)l->ms * 1000000 / 3;
+        at.tv_sec += (time_t)(next / 1000000000);
+        at.tv_nsec = (long)(next % 1000000000);
+        if (pthread_cond_timedwait(&l->ended, &l->lock, &at) != ETIMEDOUT)
+            continue;
+        pthread_mutex_unlock(&l->lock);
+        ours = renew(l);
+        pthread_mutex_lock(&l->lock);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* Signals are the host program's, so the thread takes none. */
+static bool start_keeping(lease *l)
+{
+    pthread_condattr_t monotonic;
+    sigset_t full, before;
+    int err;
+
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    sigfillset(&full);
+    pthread_sigmask(SIG_SETMASK, &full, &before);
+    err = pthread_create(&l->thread, NULL, keep_lease, l);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return err == 0;
+}
+
+static void end_lease(lease *l)
+{
+    tier_call call = {0};
+    hull_status st;
+
+    if (!is_off(l->s)) {
+        st = l->s->ops->unlease(l->s->self, &call, l->name, l->token);
+        if (st != HULL_OK && st != HULL_ENOTFOUND) /* it runs out by itself */
+            log_info("cache", "store '%s', end of a lease: %s",
+                     l->s->config.shown, error_text());
+    }
+    pthread_cond_destroy(&l->ended);
+    pthread_mutex_destroy(&l->lock);
+    mem_free(l);
 }
 
 void remotes_lease(cache_build *b, cache *c, cache_kind kind,
                    const digest *key, double seconds)
 {
     store *s = lease_store(c->remotes);
-    uint64_t end;
+    lease *l;
 
-    if (seconds < LEASE_FROM_SECONDS || s == NULL || cache_kinds[kind].local ||
-        !make_token(b->token))
+    if (seconds < LEASE_FROM_SECONDS || s == NULL || cache_kinds[kind].local)
         return;
-    seconds = seconds < LEASE_MAX_SECONDS ? seconds : LEASE_MAX_SECONDS;
-    end = time_ns() + (uint64_t)(seconds * 1e9);
-    remote_name(b->name, kind, key);
-    for (bool waited = false; try_lease(b, c, s, seconds) == HULL_ENOTFOUND;) {
-        if (!waited)
-            counters_add(c, STAT_remote_waits, 1);
-        waited = true;
-        if (is_over(c, s, b->name) || ms_left(end) == 0)
-            return;
-        pause_about(LEASE_PAUSE_MS, end);
+    l = mem_calloc(1, sizeof *l);
+    if (l == NULL)
+        return;
+    l->c = c;
+    l->s = s;
+    l->ms = (uint32_t)((seconds < LEASE_SECONDS ? seconds : LEASE_SECONDS) *
+                       1000);
+    remote_name(l->name, kind, key);
+    if (!make_token(l->token) ||
+        !wait_for_lease(l, seconds < WAIT_MAX_SECONDS ? seconds
+                                                      : WAIT_MAX_SECONDS)) {
+        mem_free(l);
+        return;
     }
+    if (start_keeping(l))
+        b->lease = l;
+    else
+        end_lease(l);
 }
 
 void remotes_unlease(cache_build *b)
 {
-    store *s = b->store;
-    tier_call call = {0};
-    hull_status st;
+    lease *l = b->lease;
 
-    b->store = NULL;
-    if (s == NULL || is_off(s))
+    b->lease = NULL;
+    if (l == NULL)
         return;
-    st = s->ops->unlease(s->self, &call, b->name, b->token);
-    if (st != HULL_OK && st != HULL_ENOTFOUND) /* it runs out by itself */
-        log_info("cache", "store '%s', end of a lease: %s", s->config.shown,
-                 error_text());
+    pthread_mutex_lock(&l->lock);
+    l->over = true;
+    pthread_cond_signal(&l->ended);
+    pthread_mutex_unlock(&l->lock);
+    pthread_join(l->thread, NULL);
+    end_lease(l);
 }

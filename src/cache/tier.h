@@ -90,6 +90,9 @@ typedef struct tier_ops {
      * has it. NULL: the store has none. */
     hull_status (*lease)(void *self, tier_call *call, const char *name,
                          const char *token, uint32_t ms);
+    /* HULL_ENOTFOUND: it is no longer ours. */
+    hull_status (*renew)(void *self, tier_call *call, const char *name,
+                         const char *token, uint32_t ms);
     hull_status (*unlease)(void *self, tier_call *call, const char *name,
                            const char *token);
     void (*close)(void *self);
@@ -126,9 +129,10 @@ void remotes_put(cache *c, cache_kind kind, const digest *key, bytes content);
 void remotes_remove(cache *c, size_t number, cache_kind kind,
                     const digest *key);
 
-/* Takes a lease on building an entry, for `seconds`, where a store has leases;
- * waits while another machine has it, but no longer than that, and not when
- * the entry has come. Builds of less than five seconds are not waited for. */
+/* Takes a lease on building an entry, where a store has leases; waits while
+ * another machine has it, but no longer than `seconds`, and not when the entry
+ * has come. Builds of less than five seconds are not waited for. A thread
+ * renews it until its end. */
 void remotes_lease(cache_build *b, cache *c, cache_kind kind,
                    const digest *key, double seconds);
 void remotes_unlease(cache_build *b);
