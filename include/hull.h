@@ -222,7 +222,7 @@ HULL_API hull_status hull_cache_clear(hull_cache *c) HULL_MUST_CHECK;
  * functions are called on the threads that compile, several at once, and must
  * not use the cache. What is not HULL_OK or HULL_ENOTFOUND is a failure: it is
  * counted, costs a miss and no more, and after three in a row the store is
- * left alone. */
+ * left alone for a time that grows; HULL_ENOMEM is no failure of the store. */
 typedef struct hull_cache_store {
     void *user;
     /* Calls take(sink, p, n) for the value, whole or in pieces, and stops when

@@ -3,9 +3,9 @@
  *
  * remote.c - the stores behind the folder: which schemes there are, and what a
  * failure costs. A store that fails LIMIT calls in a row, or one for time, is
- * left alone for the rest of the process, whichever cache opened it: the state
- * of a URL is the process's. Nothing that a store says is trusted: its entries
- * pass all that entries of the folder pass.
+ * left alone for a pause that doubles each time, whichever cache opened it: the
+ * state of a URL is the process's. Nothing that a store says is trusted: its
+ * entries pass all that entries of the folder pass.
  */
 #include "cache/tier.h"
 
@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define LIMIT 3       /* failures in a row */
+#define PAUSE_MAX_MS ((uint64_t)3600 * 1000)
 #define STORES_MAX 16
 #define URLS_MAX 64   /* whose state the process remembers */
 
@@ -46,14 +47,18 @@ static const scheme schemes[] = {
     {"rediss", redis_open, REDIS_PACKAGE},
 };
 
-/* Failures in a row; at LIMIT the store is off. */
-typedef _Atomic(uint32_t) health;
+/* From LIMIT failures in a row on the store is off until a time (time_ns); what
+ * is asked then ends the row or begins the next pause. */
+typedef struct health {
+    _Atomic(uint32_t) failures, pauses;
+    _Atomic(uint64_t) until;
+} health;
 
 typedef struct store {
     tier_config config;
     const tier_ops *ops;
     void *self;
-    health own, *failures; /* its own, or that of the URL */
+    health own, *health; /* its own, or that of the URL */
     _Atomic(bool) has_bad;  /* an entry that has to be replaced */
 } store;
 
@@ -67,7 +72,7 @@ struct remotes {
 
 static struct {
     _Atomic(uint64_t) url; /* hash, 0 = free */
-    health failures;
+    health health;
 } urls[URLS_MAX];
 
 /* NULL when the process has used too many. */
@@ -80,7 +85,7 @@ static health *health_of(str url)
 
         if (atomic_compare_exchange_strong(&urls[i].url, &there, id) ||
             there == id)
-            return &urls[i].failures;
+            return &urls[i].health;
     }
     return NULL;
 }
@@ -115,7 +120,7 @@ static hull_status open_store(remotes *r, str text)
         return fail(HULL_EINVAL, "more than %d stores", STORES_MAX);
     TRY(tier_config_read(&s->config, text, n + 1));
     h = health_of(str_split(text, '|', &(str){0}));
-    s->failures = h != NULL ? h : &s->own;
+    s->health = h != NULL ? h : &s->own;
     TRY(open_scheme(s));
     atomic_store(&r->n, n + 1);
     return HULL_OK;
@@ -171,10 +176,11 @@ hull_status remotes_add(remotes *r, const tier_ops *ops, void *self,
 
         s->config = (tier_config){.number = n + 1, .shown = "the caller's",
                                   .read_only = read_only,
-                                  .max_size = UINT64_MAX / 4};
+                                  .max_size = UINT64_MAX / 4,
+                                  .pause_ms = TIER_PAUSE_MS};
         s->ops = ops;
         s->self = self;
-        s->failures = &s->own;
+        s->health = &s->own;
         atomic_store(&r->n, n + 1);
     }
     pthread_mutex_unlock(&r->adding);
@@ -204,7 +210,26 @@ void remote_name(char out[DIGEST_HEX_SIZE], cache_kind kind,
 
 static bool is_off(const store *s)
 {
-    return atomic_load(s->failures) >= LIMIT;
+    return atomic_load(&s->health->failures) >= LIMIT &&
+           time_ns() < atomic_load(&s->health->until);
+}
+
+/* Of those who see it fail at once, one begins the pause. */
+static void begin_pause(cache *c, store *s)
+{
+    health *h = s->health;
+    uint64_t now = time_ns(), until = atomic_load(&h->until);
+    uint32_t n = atomic_load(&h->pauses);
+    uint64_t ms = s->config.pause_ms << (n < 16 ? n : 16);
+
+    ms = ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
+    if (now < until || !atomic_compare_exchange_strong(&h->until, &until,
+                                                       now + ms * 1000000))
+        return;
+    atomic_store(&h->pauses, n + 1);
+    counters_add(c, STAT_tier_disabled, 1);
+    log_warn("cache", "store '%s' is not asked for %" PRIu64 ".%03u seconds",
+             s->config.shown, ms / 1000, (unsigned)(ms % 1000));
 }
 
 /* A lack of our own memory is no failure of the store. */
@@ -221,15 +246,15 @@ static bool is_own_failure(cache *c, const store *s, hull_status st)
 static void note_call(cache *c, store *s, const tier_call *call,
                       hull_status st, const char *doing)
 {
-    uint32_t before;
+    uint32_t more = call->timed_out ? LIMIT : 1;
 
     counters_add(c, STAT_bytes_sent, call->sent);
     counters_add(c, STAT_bytes_received, call->received);
     if (st == HULL_OK || st == HULL_ENOTFOUND) {
-        before = atomic_load(s->failures);
-        while (before > 0 && before < LIMIT &&
-               !atomic_compare_exchange_weak(s->failures, &before, 0))
-            ;
+        if (!is_off(s)) {
+            atomic_store(&s->health->failures, 0);
+            atomic_store(&s->health->pauses, 0);
+        }
         return;
     }
     if (is_own_failure(c, s, st))
@@ -239,12 +264,8 @@ static void note_call(cache *c, store *s, const tier_call *call,
     counters_add(c, STAT_remote_errors, 1);
     if (call->timed_out)
         counters_add(c, STAT_remote_timeouts, 1);
-    before = atomic_fetch_add(s->failures, call->timed_out ? LIMIT : 1);
-    if (before >= LIMIT || before + (call->timed_out ? LIMIT : 1) < LIMIT)
-        return;
-    counters_add(c, STAT_tier_disabled, 1);
-    log_warn("cache", "store '%s' is not asked again by this process",
-             s->config.shown);
+    if (atomic_fetch_add(&s->health->failures, more) + more >= LIMIT)
+        begin_pause(c, s);
 }
 
 static hull_status fetch(buf *out, cache *c, store *s, const char *name)

@@ -223,6 +223,7 @@ static const attribute attributes[] = {
     {"ttl", A_NUMBER, FIELD(ttl_s), 1, UINT32_MAX},
     {"timeout", A_NUMBER, FIELD(timeout_ms), 1, 3600000},
     {"connect-timeout", A_NUMBER, FIELD(connect_ms), 1, 3600000},
+    {"pause", A_NUMBER, FIELD(pause_ms), 1, 3600000},
     {"retries", A_NUMBER, FIELD(retries), 0, 100},
     {"max-size", A_SIZE, FIELD(max_size), 1, INT64_MAX},
     {"token-file", A_TEXT, FIELD(token_file), 0, 0},
@@ -296,7 +297,7 @@ static hull_status read_attribute(reader *r, str text)
         if (str_is(name, attributes[i].name))
             return set_attribute(r, &attributes[i], value);
     return bad(r->t, "unknown attribute; there are read-only, ttl, timeout, "
-               "connect-timeout, retries, max-size, layout, header, "
+               "connect-timeout, pause, retries, max-size, layout, header, "
                "token-file, cacert and proxy");
 }
 
@@ -331,7 +332,8 @@ hull_status tier_config_read(tier_config *out, str store, size_t number)
         .number = number, .scheme = "", .user = "", .password = "",
         .host = "", .path = "", .query = "", .shown = "", .token_file = "",
         .cacert = "", .proxy = "",
-        .timeout_ms = 10000, .connect_ms = 1000, .retries = 2,
+        .timeout_ms = 10000, .connect_ms = 1000, .pause_ms = TIER_PAUSE_MS,
+        .retries = 2,
         .max_size = (uint64_t)512 << 20};
     st = read_store(&r, store);
     if (st != HULL_OK)

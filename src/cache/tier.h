@@ -31,6 +31,8 @@ void memory_clear(memory *m);
 
 /* ---- remote_url.c: what the option cache_remote says of one store -------- */
 
+#define TIER_PAUSE_MS 30000
+
 typedef enum tier_layout {
     LAYOUT_SUBDIRS, /* URL/ab/cdef... */
     LAYOUT_FLAT,    /* URL/abcdef... */
@@ -51,6 +53,7 @@ typedef struct tier_config {
     bool read_only;
     uint64_t ttl_s;    /* 0 = for ever */
     uint64_t timeout_ms, connect_ms; /* of one call, of making a connection */
+    uint64_t pause_ms; /* before a store that failed is asked again */
     uint64_t retries;
     uint64_t max_size; /* of an entry, bytes, packed and unpacked */
     tier_layout layout;

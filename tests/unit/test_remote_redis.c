@@ -169,6 +169,43 @@ static void server_may_restart(void **state)
     cache_unref(c);
 }
 
+/* Three failures, then one a pause; the pauses grow, until it answers. */
+static void failed_store_is_asked_again(void **state)
+{
+    int port, tries = 20000;
+    uint64_t start;
+    cache *c;
+
+    (void)state;
+    NEED("redis-server");
+    served = start_redis("");
+    port = served.port;
+    c = redis_cache("a", "", "|timeout=20000|retries=0|pause=40");
+    put_number(c, 1, 100);
+    stop_server(&served);
+    start = time_ns();
+    for (; tries > 0 && stat_of(c, "tier_disabled") < 4; tries--) {
+        assert_false(get_number(c, 2));
+        usleep(1000);
+    }
+    assert_true((time_ns() - start) / 1000000 >= 40 + 80 + 160);
+    assert_int_equal(stat_of(c, "remote_errors"), 6);
+    served = start_redis_on(port, "");
+    for (; tries > 0 && stat_of(c, "misses_remote") == 0; tries--) {
+        assert_false(get_number(c, 2));
+        usleep(1000);
+    }
+    assert_int_equal(stat_of(c, "remote_errors"), 6);
+    put_number(c, 2, 100);
+    assert_int_equal(stat_of(c, "remote_stores"), 2);
+    stop_server(&served); /* and three are in a row again */
+    for (int i = 0; i < 2; i++)
+        assert_false(get_number(c, 3));
+    assert_int_equal(stat_of(c, "remote_errors"), 8);
+    assert_int_equal(stat_of(c, "tier_disabled"), 4);
+    cache_unref(c);
+}
+
 static void own_memory_is_not_the_stores(void **state)
 {
     cache *a, *b;
@@ -533,6 +570,7 @@ int main(void)
         SERVED(passwords_are_needed),
         SERVED(entries_run_out),
         SERVED(server_may_restart),
+        SERVED(failed_store_is_asked_again),
         SERVED(own_memory_is_not_the_stores),
         SERVED(rejected_entry_is_deleted),
         SERVED(one_machine_builds),

@@ -81,6 +81,7 @@ static void attributes_are_read(void **state)
     assert_int_equal(t.timeout_ms, 10000);
     assert_int_equal(t.connect_ms, 1000);
     assert_int_equal(t.retries, 2);
+    assert_int_equal(t.pause_ms, 30000);
     assert_int_equal(t.layout, LAYOUT_SUBDIRS);
     tier_config_fini(&t);
     t = read_of("http://h|read-only|ttl=60|timeout=5|connect-timeout=6|"
@@ -114,6 +115,7 @@ static const char *const bad[] = {
     "http://u:SECRET@h||", "http://h|SECRET", "http://h|SECRET=1",
     "http://h|ttl=SECRET", "http://h|ttl=0", "http://h|ttl=-1",
     "http://h|timeout=0", "http://h|timeout=3600001", "http://h|retries=101",
+    "http://h|pause=0", "http://h|pause=3600001",
     "http://h|max-size=0", "http://h|max-size=9999999999999TiB",
     "http://h|layout=SECRET", "http://h|header=SECRET", "http://h|header=:SECRET",
     "http://h|header=A B:SECRET", "http://h|header=A:SECRET\r\nB:c",
