@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * folder_unit.h - a folder for each test, removed after it, and checks that
- * tell what the error says.
+ * folder_unit.h - a folder for each test, removed after it.
  */
 #ifndef HULL_FOLDER_UNIT_H
 #define HULL_FOLDER_UNIT_H
@@ -16,20 +15,6 @@
 #include <unistd.h>
 
 #define UNUSED __attribute__((unused))
-
-/* cmocka's fail_msg needs cmocka's fail. */
-#define stop(...)                  \
-    do {                           \
-        print_error(__VA_ARGS__);  \
-        print_error("\n");         \
-        _fail(__FILE__, __LINE__); \
-    } while (0)
-
-#define OK(e)                                 \
-    do {                                      \
-        if ((e) != HULL_OK)                   \
-            stop("%s: %s", #e, error_text()); \
-    } while (0)
 
 /* Where it lies; tests that sync much want memory. */
 #ifndef FOLDER_TOP

@@ -39,28 +39,11 @@ static const char *const guard_epochs[] = {
 };
 #define N_EPOCHS 4
 
-/* Fails the test with a text (cmocka's fail_msg needs its macro fail). */
-#define STOP(...)                                                          \
-    do {                                                                   \
-        print_error(__VA_ARGS__);                                          \
-        print_error("\n");                                                 \
-        _fail(__FILE__, __LINE__);                                         \
-    } while (0)
-
-/* Says what was returned and why. */
-#define OK(e)                                                              \
-    do {                                                                   \
-        hull_status ok_st_ = (e);                                          \
-        if (ok_st_ != HULL_OK)                                             \
-            STOP("%s: %s: %s", #e, hull_status_name(ok_st_),               \
-                 hull_last_error());                                       \
-    } while (0)
-
 #define WANT(e, code)                                                      \
     do {                                                                   \
         hull_status want_st_ = (e);                                        \
         if (want_st_ != (code))                                            \
-            STOP("%s: %s, wanted %s: %s", #e,                              \
+            stop("%s: %s, wanted %s: %s", #e,                              \
                      hull_status_name(want_st_), hull_status_name(code),   \
                      want_st_ == HULL_OK ? "" : hull_last_error());        \
     } while (0)

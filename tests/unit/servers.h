@@ -218,6 +218,28 @@ UNUSED static server start_nginx(void)
     return start_nginx_with("");
 }
 
+UNUSED static void serve_redis(const char *password)
+{
+    NEED("redis-server");
+    served = start_redis(password);
+}
+
+UNUSED static void serve_nginx(void)
+{
+    NEED("nginx");
+    served = start_nginx();
+}
+
+/* b has a folder without what a gives to the store of both. */
+UNUSED static void check_own_memory(cache *a, cache *b)
+{
+    put_number(a, 1, 3000);
+    each_allocation_fails(b, 1);
+    assert_true(stat_of(b, "errors") > 0);
+    cache_unref(a);
+    cache_unref(b);
+}
+
 /* A certificate for 127.0.0.1 that vouches for itself: cert.pem, key.pem. */
 UNUSED static void make_certificate(void)
 {
@@ -321,6 +343,12 @@ UNUSED static int logged(const char *text)
         n++;
     mem_free(all);
     return n;
+}
+
+UNUSED static void serve_hostile(void)
+{
+    NEED("python3");
+    served = start_hostile();
 }
 
 #endif

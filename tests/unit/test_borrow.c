@@ -151,7 +151,7 @@ static void quick_writes_are_not_taken_for_one(void **state)
         close(fd);
         OK(refit_of(p.m, path, "", NULL));
         if (module_sum(p.m, &p.in) != sums[k])
-            STOP("write %d is taken for the one before", i);
+            stop("write %d is taken for the one before", i);
     }
     for (int i = 0; i < N_EPOCHS; i++)
         mem_free(texts[i]);
@@ -526,7 +526,7 @@ static void a_known_shape_allocates_nothing(void **state)
             OK(run_sum(&sum, s, &other));
         }
         if (mem_count() != count)
-            STOP("%s: %llu allocations in 6 runs", path,
+            stop("%s: %llu allocations in 6 runs", path,
                  (unsigned long long)(mem_count() - count));
         hull_session_free(s);
         guard_input_fini(&in);

@@ -91,7 +91,7 @@ static void sim_agrees_with_ref(void **state)
         hull_free(facts);
         d = difference(ref, sim);
         if (!(d < 1e-5))
-            STOP("%s: sim is %g from ref", path, d);
+            stop("%s: sim is %g from ref", path, d);
         hull_module_unref(ref);
         hull_module_unref(sim);
     }

@@ -36,7 +36,7 @@ static void differ(const char *a, const char *b)
     digest da = text_digest(a), db = text_digest(b);
 
     if (digest_eq(&da, &db))
-        STOP("one key for\n%s\nand\n%s", a, b);
+        stop("one key for\n%s\nand\n%s", a, b);
 }
 
 static void same(const char *a, const char *b)
@@ -44,7 +44,7 @@ static void same(const char *a, const char *b)
     digest da = text_digest(a), db = text_digest(b);
 
     if (!digest_eq(&da, &db))
-        STOP("two keys for\n%s\nand\n%s", a, b);
+        stop("two keys for\n%s\nand\n%s", a, b);
 }
 
 /* One node over two inputs. */
@@ -193,7 +193,7 @@ static void only_code_options_change_the_key(void **state)
         else
             others++;
         if (digest_eq(&was, &now) == (strcmp(info.effect, "CODE") == 0))
-            STOP("option %s is %s", info.key, info.effect);
+            stop("option %s is %s", info.key, info.effect);
     }
     hull_options_free(o);
     assert_true(code >= 2);

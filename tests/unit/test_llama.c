@@ -408,7 +408,7 @@ static void check(const char *what, const char *weights)
         skip();
     c = measure(weights);
     if (c.st != HULL_OK)
-        STOP("%s: %s: %s", what, hull_status_name(c.st), c.text);
+        stop("%s: %s: %s", what, hull_status_name(c.st), c.text);
     print_message("%s: %.2f s (import %.2f, compile %.2f), %ld KiB resident, "
                   "%u blocks, %u engines\n", what, c.seconds, c.import,
                   c.compile, c.rss_kib, c.blocks, c.engines);

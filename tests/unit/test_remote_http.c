@@ -63,8 +63,7 @@ static void check_layout(const char *folders, const char *layout)
 static void entries_go_around(void **state)
 {
     (void)state;
-    NEED("nginx");
-    served = start_nginx();
+    serve_nginx();
     check_layout("subdirs", "subdirs");
     check_layout("flat", "flat");
     check_layout("bazel/ac", "bazel");
@@ -79,8 +78,7 @@ static void first_one_stays_unless_bad(void **state)
     struct stat s, t;
 
     (void)state;
-    NEED("nginx");
-    served = start_nginx();
+    serve_nginx();
     a = remote_cache("a", "x|layout=flat");
     b = remote_cache("b", "x|layout=flat");
     c = remote_cache("c", "x|layout=flat");
@@ -110,8 +108,7 @@ static void read_only_store_gets_nothing(void **state)
     cache *c;
 
     (void)state;
-    NEED("nginx");
-    served = start_nginx();
+    serve_nginx();
     c = remote_cache("a", "x|read-only");
     put_number(c, 1, 100);
     assert_false(get_number(c, 2));
@@ -126,8 +123,7 @@ static void credentials_are_sent(void **state)
     cache *a, *b, *c;
 
     (void)state;
-    NEED("nginx");
-    served = start_nginx();
+    serve_nginx();
     file_in("good", "t0ken\n");
     snprintf(store, sizeof store, "%s|token-file=%s", url("token"),
              path_in("good"));
@@ -161,8 +157,7 @@ static void redirects_are_followed(void **state)
     cache *a, *b;
 
     (void)state;
-    NEED("nginx");
-    served = start_nginx();
+    serve_nginx();
     a = remote_cache("a", "moved/x");
     b = remote_cache("b", "x");
     put_number(a, 1, 3000);
@@ -224,8 +219,7 @@ static void broken_store_is_left_alone(void **state)
     char *text;
 
     (void)state;
-    NEED("nginx");
-    served = start_nginx();
+    serve_nginx();
     a = remote_cache("a", "broken");
     for (int i = 0; i < 5; i++)
         assert_false(get_number(a, i));
@@ -268,18 +262,10 @@ static void absent_servers_are_misses(void **state)
 
 static void own_memory_is_not_the_stores(void **state)
 {
-    cache *a, *b;
-
     (void)state;
-    NEED("nginx");
-    served = start_nginx();
-    a = remote_cache("a", "x");
-    b = remote_cache("b", "x|read-only");
-    put_number(a, 1, 3000);
-    each_allocation_fails(b, 1);
-    assert_true(stat_of(b, "errors") > 0);
-    cache_unref(a);
-    cache_unref(b);
+    serve_nginx();
+    check_own_memory(remote_cache("a", "x"),
+                     remote_cache("b", "x|read-only"));
 }
 
 static void threads_share_a_store(void **state)
@@ -287,8 +273,7 @@ static void threads_share_a_store(void **state)
     cache *a, *b;
 
     (void)state;
-    NEED("nginx");
-    served = start_nginx();
+    serve_nginx();
     a = remote_cache("a", "x");
     b = remote_cache("b", "x");
     share_by_threads(a, b, 20, 5000);
@@ -309,8 +294,7 @@ static void forks_share_a_store(void **state)
     pid_t pid;
 
     (void)state;
-    NEED("nginx");
-    served = start_nginx();
+    serve_nginx();
     c = remote_cache("a", "x");
     put_number(c, 1, 3000);
     put_number(c, 2, 3000);
@@ -408,8 +392,7 @@ static void hostile_answers_are_misses(void **state)
     };
 
     (void)state;
-    NEED("python3");
-    served = start_hostile();
+    serve_hostile();
     for (size_t i = 0; i < COUNT_OF(outcomes); i++)
         check_outcome(&outcomes[i]);
 }
@@ -420,8 +403,7 @@ static void headers_have_an_end(void **state)
     static const char *const modes[] = {"headers", "early"};
 
     (void)state;
-    NEED("python3");
-    served = start_hostile();
+    serve_hostile();
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
         char path[100];
         uint64_t start = time_ns();
@@ -442,8 +424,7 @@ static void writes_are_not_turned_into_reads(void **state)
     cache *c;
 
     (void)state;
-    NEED("python3");
-    served = start_hostile();
+    serve_hostile();
     c = remote_cache("a", "putmoved" LIMITS);
     put_number(c, 1, 100);
     expect_stats(c, "stores", 1, "misses_remote", 0, "remote_errors", 1);
@@ -459,8 +440,7 @@ static void secrets_stay_at_the_origin(void **state)
     cache *a, *b;
 
     (void)state;
-    NEED("python3");
-    served = start_hostile();
+    serve_hostile();
     a = remote_cache("a", "good" LIMITS);
     put_number(a, 1, 100);
     file_in("token", "t0ken");
@@ -488,8 +468,7 @@ static void rejected_entry_is_deleted(void **state)
     bool hit;
 
     (void)state;
-    NEED("python3");
-    served = start_hostile();
+    serve_hostile();
     a = remote_cache("a", "good" LIMITS);
     b = remote_cache("b", "good" LIMITS);
     put_number(a, 1, 100);
@@ -512,8 +491,7 @@ static void environment_names_no_proxy(void **state)
     cache *a;
 
     (void)state;
-    NEED("python3");
-    served = start_hostile();
+    serve_hostile();
     setenv("http_proxy", "http://127.0.0.1:1/", 1);
     setenv("ALL_PROXY", "http://127.0.0.1:1/", 1);
     a = remote_cache("a", "good" LIMITS);

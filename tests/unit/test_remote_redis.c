@@ -71,8 +71,7 @@ static void entries_go_around(void **state)
     char text[200];
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     check_pair(redis_cache("a", "", ""), redis_cache("b", "", "/0"));
     assert_string_equal(cli("dbsize"), "1");
     cli("flushall");
@@ -91,8 +90,7 @@ static void databases_are_apart(void **state)
     cache *a, *b;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     a = redis_cache("a", "", "/1");
     b = redis_cache("b", "", "/2");
     put_number(a, 1, 100);
@@ -111,8 +109,7 @@ static void passwords_are_needed(void **state)
     cache *c;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("s3cret/@");
+    serve_redis("s3cret/@");
     check_pair(redis_cache("a", ":s3cret%2F%40@", ""),
                redis_cache("b", "default:s3cret%2f%40@", ""));
     c = redis_cache("c", "", "");
@@ -131,8 +128,7 @@ static void entries_run_out(void **state)
     cache *c;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     c = redis_cache("a", "", "|ttl=1000");
     put_number(c, 1, 100);
     assert_in_range(atoi(cli_of("ttl", "", 1, "")), 900, 1000);
@@ -150,8 +146,7 @@ static void server_may_restart(void **state)
     cache *c;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     port = served.port;
     c = redis_cache("a", "", "|timeout=20000");
     put_number(c, 1, 100);
@@ -177,8 +172,7 @@ static void failed_store_is_asked_again(void **state)
     cache *c;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     port = served.port;
     c = redis_cache("a", "", "|timeout=20000|retries=0|pause=40");
     put_number(c, 1, 100);
@@ -208,18 +202,10 @@ static void failed_store_is_asked_again(void **state)
 
 static void own_memory_is_not_the_stores(void **state)
 {
-    cache *a, *b;
-
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
-    a = redis_cache("a", "", "");
-    b = redis_cache("b", "", "|read-only");
-    put_number(a, 1, 3000);
-    each_allocation_fails(b, 1);
-    assert_true(stat_of(b, "errors") > 0);
-    cache_unref(a);
-    cache_unref(b);
+    serve_redis("");
+    check_own_memory(redis_cache("a", "", ""),
+                     redis_cache("b", "", "|read-only"));
 }
 
 static void rejected_entry_is_deleted(void **state)
@@ -230,8 +216,7 @@ static void rejected_entry_is_deleted(void **state)
     bool hit;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     a = redis_cache("a", "", "");
     b = redis_cache("b", "", "");
     put_number(a, 1, 100);
@@ -318,8 +303,7 @@ static void one_machine_builds(void **state)
     char byte;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     assert_int_equal(pipe(say), 0);
     assert_int_equal(pipe(may), 0);
     pids[0] = machine_process(0, 60, say[1], may[0]);
@@ -350,8 +334,7 @@ static void dead_owner_is_waited_for_no_longer(void **state)
     char byte;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     assert_int_equal(pipe(say), 0);
     assert_int_equal(pipe(may), 0);
     a = machine_process(0, 60, say[1], may[0]);
@@ -378,8 +361,7 @@ static void wait_ends_with_the_prediction(void **state)
     uint64_t start = time_ns();
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     cli_of("set", "lease:", 1, "another");
     machine(0, 5.0, -1, -1);
     assert_in_range((time_ns() - start) / 1000000, 4900, 15000);
@@ -392,8 +374,7 @@ static void wait_ends_with_the_prediction(void **state)
 static void short_builds_wait_for_nobody(void **state)
 {
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     cli_of("set", "lease:", 1, "another");
     machine(0, 4.9, -1, -1);
     assert_int_equal(sum_of(1, "builds"), 1);
@@ -409,8 +390,7 @@ static void lease_is_renewed(void **state)
     cache *c;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     c = redis_cache("a", "", "");
     cache_build_begin(&b, c, &k, 5);
     assert_string_equal(cli_of("pexpire", "lease:", 1, "600000"), "1");
@@ -436,8 +416,7 @@ static void lost_lease_is_not_given_back(void **state)
     cache *c;
 
     (void)state;
-    NEED("redis-server");
-    served = start_redis("");
+    serve_redis("");
     c = redis_cache("a", "", "");
     cache_build_begin(&b, c, &k, 5);
     assert_string_equal(cli_of("set", "lease:", 1, "another"), "OK");
@@ -469,8 +448,7 @@ static void hostile_answers_are_misses(void **state)
     struct rusage before, after;
 
     (void)state;
-    NEED("python3");
-    served = start_hostile();
+    serve_hostile();
     served.port = served.second_port;
     assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -150,7 +150,7 @@ static void check_cost(const char *what, work_fn *fn)
     cost c = measure(fn);
 
     if (c.st != HULL_OK)
-        STOP("%s: %s: %s", what, hull_status_name(c.st), c.text);
+        stop("%s: %s: %s", what, hull_status_name(c.st), c.text);
     print_message("%s: %llu bytes read, %ld KiB resident\n", what,
                   (unsigned long long)c.read, c.rss_kib);
     assert_true(c.read < READ_MAX);
@@ -260,7 +260,7 @@ static void a_borrowed_refit_copies_nothing(void **state)
     c = measure(refit_borrowed);
     remove_files();
     if (c.st != HULL_OK)
-        STOP("refit: %s: %s", hull_status_name(c.st), c.text);
+        stop("refit: %s: %s", hull_status_name(c.st), c.text);
     assert_true(c.read < READ_MAX);
 }
 

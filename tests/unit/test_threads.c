@@ -106,7 +106,7 @@ static void start(pthread_t *threads, shared *sh)
             pthread_create(&threads[i], NULL, run_sessions, sh), 0);
 }
 
-static void stop(pthread_t *threads, shared *sh)
+static void stop_all(pthread_t *threads, shared *sh)
 {
     sh->stop = true;
     for (int i = 0; i < N_THREADS; i++)
@@ -137,7 +137,7 @@ static void refit_under_load(const char *words)
         while (sh.runs < (uint64_t)i / 4) /* let every thread have its turn */
             sched_yield();
     }
-    stop(threads, &sh);
+    stop_all(threads, &sh);
     assert_true(sh.failed == 0);
     assert_true(sh.stale == 0);
     assert_true(sh.foreign == 0);
@@ -318,7 +318,7 @@ static void a_spoiled_file_never_mixes(void **state)
             break;
         pause_ms(i % 4);
     }
-    stop(threads, &sh);
+    stop_all(threads, &sh);
     stop_spoiler(pid, path);
     print_message("%d refits, %d refused, %llu runs\n", good, bad,
                   (unsigned long long)sh.runs);

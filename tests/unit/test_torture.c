@@ -35,7 +35,7 @@ static void check_oom(hull_status st, const char *what, uint64_t n)
 {
     if (st == HULL_OK || st == HULL_ENOMEM)
         return;
-    STOP("%s, allocation %llu: %s: %s", what, (unsigned long long)n,
+    stop("%s, allocation %llu: %s: %s", what, (unsigned long long)n,
              hull_status_name(st), hull_last_error());
 }
 
@@ -109,7 +109,7 @@ static void walk_compile(const compile_case *c, bool once)
             assert_null(m);
         hull_module_unref(m);
         if (mem_live() != live)
-            STOP("%s: allocation %llu: %lld allocations leak", c->model,
+            stop("%s: allocation %llu: %lld allocations leak", c->model,
                      (unsigned long long)n, (long long)(mem_live() - live));
         if (!failed) {
             assert_int_equal(st, HULL_OK);
@@ -339,7 +339,7 @@ static safetensors_item *spoiled_item(spoiled *s, const char *name)
     for (size_t i = 0; i < s->n; i++)
         if (str_is(s->items[i].name, name))
             return &s->items[i];
-    STOP("no tensor '%s'", name);
+    stop("no tensor '%s'", name);
     return NULL;
 }
 
@@ -364,7 +364,7 @@ static void refuse(spoiled *s, hull_status want, const char *const *texts)
     WANT(refit_of(m, path, "", NULL), want);
     for (; *texts != NULL; texts++)
         if (strstr(hull_last_error(), *texts) == NULL)
-            STOP("'%s' is not in: %s", *texts, hull_last_error());
+            stop("'%s' is not in: %s", *texts, hull_last_error());
     assert_true(module_sum(m, &in) == before);
     assert_int_equal(hull_module_version(m), 1);
     OK(try_refit(m, guard_epochs[1])); /* and takes the next good one */
