@@ -542,8 +542,9 @@ static void forgeries_are_refused(void **state)
         "graph @prepare() {\n  %w = weight \"w\" : f32[3]\n  return %w\n}\n",
         "graph @prepare(%0: f32[M]) {\n  return %0, %0, %0, %0\n}\n",
         "graph @prepare(%0: string[3]) {\n  return %0, %0, %0, %0\n}\n",
-        "graph @prepare(%0: f32[3]) {\n  %1 = cast %0 {to=string} : string[3]\n"
-        "  return %1, %1, %1, %1\n}\n",
+        ("graph @prepare(%0: f32[3]) {\n"
+         "  %1 = cast %0 {to=string} : string[3]\n"
+         "  return %1, %1, %1, %1\n}\n"),
     };
     static const char *const bad_main[] = {
         "", "graph @main() {\n  return\n}\n",

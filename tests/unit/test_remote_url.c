@@ -121,8 +121,8 @@ static const char *const bad[] = {
     "http://h|header=A B:SECRET", "http://h|header=A:SECRET\r\nB:c",
     "http://h|header=A:SECRET%0d%0aB:c", "http://h|header=A:SECRET%",
     "http://h|read-only=SECRET", "http://h|token-file=", "http://h|cacert=",
-    "http://h|header=a:1|header=a:1|header=a:1|header=a:1|header=a:1|"
-    "header=a:1|header=a:1|header=a:1|header=SECRET:1",
+    ("http://h|header=a:1|header=a:1|header=a:1|header=a:1|header=a:1|"
+     "header=a:1|header=a:1|header=a:1|header=SECRET:1"),
     "http://u:pa|SECRET@h", "redis://h/../x@SECRET",
 };
 
