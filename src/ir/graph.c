@@ -118,6 +118,7 @@ graph *graph_new(ir *m, str name)
     g->backend = (str){ "", 0 };
     g->body = region_new(g, NULL);
     g->n_values = 1; /* the none value */
+    g->verified = UINT64_MAX; /* never */
     none = arena_alloc(&m->a, sizeof(*none));
     if (none == NULL)
         ignore(ir_oom(m, sizeof(*none))); /* sticky in the ir */
@@ -141,6 +142,7 @@ val value_new(graph *g, node *def, region *scope, uint32_t index, str name)
 
     if (g->m->status != HULL_OK)
         return 0;
+    g->m->edits++;
     v = arena_alloc(&g->m->a, sizeof(*v));
     if (v == NULL || g->n_values == UINT32_MAX ||
         mem_grow(&g->values, &g->cap_values, (size_t)g->n_values + 1,
@@ -210,6 +212,7 @@ void graph_result(graph *g, val v)
                            r->n_results, STR_ARG(g->name), v, g->n_values));
         return;
     }
+    g->m->edits++;
     push_val(g->m, &r->results, &r->n_results, &r->cap_results, v);
 }
 
@@ -222,6 +225,7 @@ void graph_set_state(graph *g, uint32_t param, uint32_t result, str initial)
         ignore(ir_oom(g->m, sizeof(*g->states))); /* sticky in the ir */
         return;
     }
+    g->m->edits++;
     g->states[g->n_states].param = param;
     g->states[g->n_states].result = result;
     g->states[g->n_states++].initial = ir_str(g->m, initial);
@@ -270,6 +274,7 @@ node *graph_def(const graph *g, val v)
 void value_set_type(graph *g, val v, const type *t)
 {
     v = graph_resolve(g, v);
+    g->m->edits++;
     if (v != 0)
         g->values[v]->type = *t;
 }
@@ -304,6 +309,7 @@ void graph_replace(graph *g, val from, val to)
 {
     from = graph_resolve(g, from);
     to = graph_resolve(g, to);
+    g->m->edits++;
     if (from != 0 && to != 0 && from != to)
         g->values[from]->alias = to;
 }
@@ -333,6 +339,7 @@ void node_remove(graph *g, node *n)
 {
     if (n->parent == NULL)
         return;
+    g->m->edits++;
     if (g->insert_before == n)
         g->insert_before = n->next;
     region_unlink(n);

@@ -356,6 +356,7 @@ struct graph {
     size_t cap_states;
     node *insert_before;    /* where node_add puts nodes; NULL = at the end */
     region *insert_in;      /* NULL = body */
+    uint64_t verified;      /* m->edits when graph_verify last passed */
 };
 
 struct ir {
@@ -369,6 +370,7 @@ struct ir {
     const literal **pinned; /* large literals, by digest */
     uint32_t n_pinned;
     size_t cap_pinned;
+    uint64_t edits;         /* calls that changed a graph of it */
 };
 
 hull_status ir_new(ir **out) MUST_CHECK;
@@ -539,7 +541,8 @@ hull_status ir_parse(ir **out, str text, const ir *pins) MUST_CHECK;
 
 /* Structure (counts, scopes, definition before use, bodies, results, unique
  * hole names) and types: what the shape rules infer must agree with what the
- * values carry. HULL_EFORMAT naming graph, node and both types. */
+ * values carry. HULL_EFORMAT naming graph, node and both types. Does nothing
+ * where nothing was changed since it last passed. */
 hull_status graph_verify(graph *g) MUST_CHECK;
 hull_status ir_verify(ir *m) MUST_CHECK;
 

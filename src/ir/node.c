@@ -22,6 +22,7 @@ node *node_new(graph *g, op_code op)
                            (int)op));
         return NULL;
     }
+    g->m->edits++;
     info = op_get(op);
     n = arena_alloc(&g->m->a, sizeof(*n));
     if (n == NULL)
@@ -77,6 +78,7 @@ void node_input(graph *g, node *n, val v)
             memcpy(p, n->in, n->n_in * sizeof(*p));
         n->in = p;
     }
+    g->m->edits++;
     n->in[n->n_in++] = v;
 }
 
@@ -151,6 +153,7 @@ static attr *slot(graph *g, node *n, const char *name, attr_kind kind)
                            op_get(n->op)->name, name));
         return NULL;
     }
+    g->m->edits++;
     return &n->attrs[i];
 }
 

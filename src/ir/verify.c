@@ -453,6 +453,8 @@ hull_status graph_verify(graph *g)
     hull_status st;
 
     TRY(ir_status(g->m));
+    if (g->verified == g->m->edits)
+        return HULL_OK;
     buf_init(&c.text, ERROR_TEXT_MAX - 40);
     c.defined = mem_calloc(g->n_values, 1);
     if (c.defined == NULL)
@@ -468,6 +470,8 @@ hull_status graph_verify(graph *g)
         st = check_types(&c);
     if (st == HULL_OK)
         st = report(&c);
+    if (st == HULL_OK)
+        g->verified = g->m->edits;
     buf_fini(&c.text);
     strmap_fini(&c.holes);
     mem_free(c.defined);
