@@ -48,3 +48,9 @@ try run link.hull --weights "$demo/epoch1.safetensors" \
 try run link.hull --weights "$demo/epoch2.safetensors" \
     --input "$demo/test.npz" | sed -E 's/[0-9a-f]{64}/DIGEST/g'
 try run link.hull --input "$demo/test.npz" | sed -E 's/[0-9a-f]{64}/DIGEST/g'
+
+# Slots made before the run, by it, or both; the same answers.
+for fill in now late run soon; do
+    try run one.hull --weights "$demo/epoch2.safetensors" --set fill=$fill \
+        --input "$demo/test.npz" --expect two.safetensors --atol 0 --rtol 0
+done
