@@ -165,10 +165,14 @@ struct backend {
     hull_status (*program_run)(stream *s, const program *p,
                                const program_plan *pl, const place *params,
                                const place *results, place scratch);
-    /* Both or neither: where programs run as a whole only, the pointers are
-     * NULL. The nodes that read a parameter or a view of it, from the first to
+    /* NULL, as program_run_part is, where programs run as a whole only. The
+     * nodes that read a parameter or a view of it, from the first to
      * the last; end UINT32_MAX: it is a result; begin == end: nobody does. */
     node_range (*program_reads)(const program *p, uint32_t param);
+    /* Where the device reads host memory in place, else NULL: whether all that
+     * read a parameter copy elements of it (gather), so that it may have any
+     * alignment. */
+    bool (*program_copies)(const program *p, uint32_t param);
     /* A run in parts: from node 0 on, each part where the one before ended, the
      * last with end UINT32_MAX, and nothing else on the stream between them.
      * A parameter need not be there before and after the nodes that read it. */
@@ -248,6 +252,7 @@ hull_status host_program_run(const host_program *p, host_plan *pl,
                              void *scratch, node_range part,
                              const run_context *rc) MUST_CHECK;
 node_range host_program_reads(const host_program *p, uint32_t param);
+bool host_program_copies(const host_program *p, uint32_t param);
 
 /* ---- ref/dynamic.c: graphs whose sizes a run decides --------------------- */
 

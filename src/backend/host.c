@@ -295,6 +295,11 @@ node_range host_reads(const program *p, uint32_t param)
     return host_program_reads(p->host, param);
 }
 
+bool host_copies(const program *p, uint32_t param)
+{
+    return p->host != NULL && host_program_copies(p->host, param);
+}
+
 static hull_status wrap_place(box **out, const program *p, uint32_t i,
                               const shape *sh, place at)
 {

@@ -36,6 +36,7 @@ hull_status host_run_part(stream *s, const program *p, const program_plan *pl,
                           const place *params, const place *results,
                           place scratch, node_range part);
 node_range host_reads(const program *p, uint32_t param);
+bool host_copies(const program *p, uint32_t param);
 hull_status host_run_boxes(stream *s, const program *p, const shape *shapes,
                            const place *params, box *const *boxes,
                            box **results, arena *texts);
@@ -52,6 +53,7 @@ hull_status host_run_boxes(stream *s, const program *p, const shape *shapes,
     .program_free = host_unload, .program_plan = host_plan_shapes,         \
     .plan_free = host_forget_plan, .program_run = host_run,                \
     .program_reads = host_reads, .program_run_part = host_run_part,        \
+    .program_copies = host_copies,                                         \
     .program_run_boxes = host_run_boxes
 
 #endif

@@ -180,9 +180,21 @@ void stamp_sources(source_stamp *stamps, const fill_unit *u,
 
 /* ---- where each unit's slots come from ----------------------------------- */
 
+/* Do all nodes that read the unit's one slot copy elements of it? */
+static bool is_copied(const module *m, const fill_unit *u)
+{
+    const engine *e = m->plan->blocks[u->block].e;
+    uint32_t n_inputs = e->main->body->n_params - e->prepare->body->n_results;
+
+    return u->d->be->program_copies != NULL &&
+           u->d->be->program_copies(m->mains[u->block],
+                                    n_inputs + u->slots[0]);
+}
+
 static const void *borrowed_view(const filler *f, const fill_unit *u)
 {
     const fill_source *s = &u->sources[0];
+    const void *view;
     const weight_entry *e = source_entry(f->b, s);
     const weight_storage *st;
 
@@ -191,7 +203,9 @@ static const void *borrowed_view(const filler *f, const fill_unit *u)
     st = weights_storage(f->b->w[s->w], e);
     if (st->memory != NULL && st->release == NULL)
         return NULL; /* the caller's memory is read during the call only */
-    return aligned_view(f->b->w[s->w], e);
+    view = aligned_view(f->b->w[s->w], e);
+    return view != NULL || !is_copied(f->m, u) ? view
+                                               : weights_view(f->b->w[s->w], e);
 }
 
 /* No checkpoint changes it: all later sets share it. */

@@ -3,7 +3,8 @@
  *
  * test_stream.c - slots that runs make (option fill): the answers of filled
  * slots to the bit, in less memory; the set that settles, also under a state;
- * what is refused; files that change; saving, partial refits, refits under load.
+ * what is refused; files that change; saving, partial refits, refits under
+ * load.
  */
 #include "module_unit.h"
 
@@ -395,9 +396,14 @@ static void nothing(void *user)
     (void)user;
 }
 
-static hull_status refit_memory(module *m, const char *set, bool release)
+static outputs memory_want;
+
+/* From memory; weight `odd` lies at an odd address; -1: none does. */
+static hull_status refit_memory(module *m, const char *set, bool release,
+                                int odd, hull_refit_report *r)
 {
     options *o = options_of(set);
+    char *copy = NULL;
     hull_status st;
     weights *w;
 
@@ -407,13 +413,25 @@ static hull_status refit_memory(module *m, const char *set, bool release)
         hull_tensor t = {.data = values[i], .shape = weight_shape(i),
                          .rank = (int32_t)weight_rank(i), .dtype = HULL_F32};
 
+        if (i == odd) {
+            copy = malloc(weight_floats(i) * sizeof(float) + 1);
+            t.data = copy + 1;
+            memcpy(copy + 1, values[i], weight_floats(i) * sizeof(float));
+        }
         weight_name(name, i);
         OK(weights_add_tensor(w, str_of(name), &t, release ? nothing : NULL,
                               NULL));
     }
-    st = module_refit(m, w, o, NULL);
+    st = module_refit(m, w, o, r);
     weights_unref(w);
     options_free(o);
+    if (st == HULL_OK && odd >= 0) {
+        outputs got = outputs_of(m, 1);
+
+        assert_memory_equal(&got, &memory_want, sizeof got);
+        OK(refit_with(m, "a.safetensors", "", NULL)); /* lets go of it */
+    }
+    free(copy);
     return st;
 }
 
@@ -425,17 +443,35 @@ static void memory_must_outlive_the_call(void **state)
     (void)state;
     write_stack("d.safetensors", 99, 0, N_WEIGHTS);
     want = wanted("backends=cpu", "d.safetensors");
-    assert_int_equal(refit_memory(m, "fill=run", false), HULL_EINVAL);
+    assert_int_equal(refit_memory(m, "fill=run", false, -1, NULL), HULL_EINVAL);
     assert_non_null(strstr(error_text(), "fill=run"));
-    assert_int_equal(refit_memory(m, "fill=late release_weights=on", true),
-                     HULL_EINVAL);
+    assert_int_equal(refit_memory(m, "fill=late release_weights=on", true, -1,
+                                  NULL), HULL_EINVAL);
     assert_non_null(strstr(error_text(), "release_weights"));
-    assert_int_equal(refit_memory(m, "fill=soon", true), HULL_EINVAL);
+    assert_int_equal(refit_memory(m, "fill=soon", true, -1, NULL), HULL_EINVAL);
     assert_non_null(strstr(error_text(), "'soon', wanted now, late or run"));
     assert_true(module_version(m) == 0);
-    OK(refit_memory(m, "fill=run", true));
+    OK(refit_memory(m, "fill=run", true, -1, NULL));
     got = outputs_of(m, 2);
     assert_memory_equal(&got, &want, sizeof got);
+    module_unref(m);
+}
+
+/* A table whose rows are copied may do so; what is computed with, not. */
+static void a_table_lies_anywhere(void **state)
+{
+    module *m = compile_stack("backends=cpu");
+    hull_refit_report none, table, vector;
+
+    (void)state;
+    write_stack("d.safetensors", 98, 0, N_WEIGHTS);
+    memory_want = wanted("backends=cpu", "d.safetensors");
+    OK(refit_memory(m, "borrow=on", true, -1, &none));
+    OK(refit_memory(m, "borrow=on", true, 0, &table));
+    OK(refit_memory(m, "borrow=on", true, 2, &vector));
+    assert_true(none.slots_borrowed >= 2);
+    assert_true(table.slots_borrowed == none.slots_borrowed);
+    assert_true(vector.slots_borrowed == none.slots_borrowed - 1);
     module_unref(m);
 }
 
@@ -560,6 +596,7 @@ int main(void)
         cmocka_unit_test(a_held_set_settles),
         cmocka_unit_test(a_changed_file_stops_runs),
         cmocka_unit_test(memory_must_outlive_the_call),
+        cmocka_unit_test(a_table_lies_anywhere),
         cmocka_unit_test(slots_are_saved_filled),
         cmocka_unit_test(a_part_is_replaced),
         cmocka_unit_test(refits_meet_runs_and_fills),

@@ -849,3 +849,13 @@ node_range host_program_reads(const host_program *p, uint32_t param)
     return (node_range){p->first[v],
                         p->last[v] < UINT32_MAX ? p->last[v] + 1 : UINT32_MAX};
 }
+
+bool host_program_copies(const host_program *p, uint32_t param)
+{
+    val v = p->g->body->params[param];
+    uint32_t copies = 0;
+
+    for (const node *n = p->g->body->first; n != NULL; n = n->next)
+        copies += n->op == OP_gather && n->in[0] == v;
+    return copies == p->used[v]; /* bodies and results count as well */
+}
