@@ -178,6 +178,7 @@ static const struct {
 } flops_of[] = {
     { OP_matmul, flops_matmul },
     { OP_gemm, flops_gemm },
+    { OP_gemm_q4, flops_gemm },
     { OP_gemm_int, flops_gemm_int },
     { OP_matmul_int, flops_matmul_int },
     { OP_conv, flops_conv },

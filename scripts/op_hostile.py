@@ -1077,6 +1077,93 @@ def in_panels(x, axis, tile, groups=1):
     return y.reshape(-1, tile, depth).transpose(1, 2).contiguous()
 
 
+def halves(v, block):
+    """Rows of values below 16 as bytes, in whole blocks."""
+    n, k = v.shape
+    out = torch.zeros(n, -(-k // block) * block, dtype=torch.uint8)
+    out[:, :k] = v.to(torch.uint8)
+    return (out[:, ::2] | out[:, 1::2] << 4).reshape(n, -1, block // 2)
+
+
+def packed_q4():
+    """Weights of 4 bits in blocks of the depth."""
+    z, one = torch.zeros, of("f32", [1], 1, 1)
+    for i, (dt, sd, block, k) in enumerate((
+            ("f32", "f32", 16, 20), ("f32", "f16", 32, 64),
+            ("f16", "bf16", 16, 48), ("bf16", "f32", 64, 3),
+            ("f64", "f64", 16, 33), ("f32", "f32", 256, 40))):
+        blocks = -(-k // block)
+        q = torch.randint(0, 16, (3, k))
+        x, s, b, r = (rand(dt, 2, k), rand(sd, 3, blocks), rand(dt, 3),
+                      rand(dt, 2, 3))
+        zq, zf = torch.randint(0, 16, (3, blocks)), rand("f32", 3, blocks)
+        at = torch.arange(k) // block
+
+        def w(zero):
+            return (d(q) - zero) * d(s)[:, at]
+
+        plain = [x, halves(q, block), None, None, s]
+        case("gemm_q4", plain, to(dt, d(x) @ w(8.0).T))
+        case("gemm_q4", plain, to(dt, d(x) @ w(float(i)).T), zero=i)
+        case("gemm_q4", plain + [halves(zq, 2 * -(-blocks // 2))[:, 0]],
+             to(dt, d(x) @ w(d(zq)[:, at]).T))
+        case("gemm_q4", [x, plain[1], b, r, s, zf],
+             to(dt, F.relu(d(x) @ w(d(zf)[:, at]).T + d(b) + d(r))),
+             act="relu")
+    nine = halves(torch.tensor([[9]]), 16)
+    for dt in ENDS:
+        if dt in ("f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3fn", "f8e5m2"):
+            continue
+        m = ENDS[dt][0]
+        v = [m, -m, 0.0] + ([INF, NAN] if dt != "f4e2m1" else [])
+        case("gemm_q4", [Lit(dt, v + [-0.0], len(v) + 1, 1), nine, None, None,
+                         one], Lit(dt, v + [0.0], len(v) + 1, 1))
+    # 0 times an infinity, on either side
+    for x, s in ((INF, 1), (1, INF)):
+        case("gemm_q4", [of("f32", [x, 1], 1, 2),
+                         halves(torch.tensor([[8, 9], [9, 9], [7, 7]]), 16),
+                         None, None, of("f32", [s] * 3, 3, 1)],
+             of("f32", [NAN, INF, -INF], 1, 3))
+    case("gemm_q4", [z(0, 3), z(2, 1, 8).byte(), None, None, z(2, 1)], z(0, 2))
+    case("gemm_q4", [z(2, 0), z(1, 0, 8).byte(), of("f32", [NAN]), None,
+                     z(1, 0)], of("f32", [NAN, NAN], 2, 1))
+    good = [z(1, 20), z(2, 2, 8).byte(), None, None, z(2, 2)]
+    for error, i, t in (
+            ("scale", 4, None), ("scale", 4, z(2)), ("scale", 4, z(3, 2)),
+            ("scale", 4, z(2, 3)), ("wanted float", 4, z(2, 2).int()),
+            ("u8", 1, z(2, 2, 8)), ("ranks", 1, z(4, 8).byte()),
+            ("power", 1, z(2, 2, 4).byte()), ("power", 1, z(2, 2, 256).byte()),
+            ("power", 1, z(2, 2, 12).byte()), ("blocks", 0, z(1, 33)),
+            ("ranks", 0, z(())), ("bias", 2, z(3))):
+        case("gemm_q4", good[:i] + [t] + good[i + 1:], None, error=error)
+    for error, t in (("u8", z(2, 1).int()), ("zero", z(2, 2).byte()),
+                     ("zero", z(3, 1).byte()), ("zero", z(2, 1)),
+                     ("rank", z(2).byte())):
+        case("gemm_q4", good + [t], None, error=error)
+    for bad in ({"zero": 16}, {"zero": -1}, {"act": "no"}):
+        case("gemm_q4", good, None, error=next(iter(bad)), **bad)
+    for dt, flip in (("i4", 8), ("u4", 0)):
+        for n, k, block in ((3, 20, 16), (4, 6, 4), (1, 1, 2), (2, 16, 16)):
+            v = torch.randint(0, 16, (n, k))
+            signed = [wrap(dt, int(x) ^ flip) for x in v.ravel()]
+            turned = [wrap(dt, int(x) ^ flip) for x in v.T.ravel()]
+            case("pack_q4", [Lit(dt, signed, n, k)], halves(v, block), axis=1,
+                 block=block)
+            case("pack_q4", [Lit(dt, turned, k, n)], halves(v, block), axis=0,
+                 block=block)
+        for n, k, out in ((0, 3, (0, 1, 8)), (3, 0, (3, 0, 8))):
+            case("pack_q4", [Lit(dt, [], n, k)], z(out).byte(), axis=1,
+                 block=16)
+        for bad in ({"axis": 2}, {"axis": -1}, {"block": 0}, {"block": 3},
+                    {"block": 2**40}):
+            case("pack_q4", [Lit(dt, [1, 2], 1, 2)], None,
+                 error=next(iter(bad)), **{"axis": 0, "block": 16, **bad})
+    case("pack_q4", [z(2, 2).byte()], None, error="i4", axis=0, block=16)
+    case("pack_q4", [Lit("i4", [1, 2], 2)], None, error="rank", axis=0,
+         block=16)
+    exact.add("pack_q4")
+
+
 def pack():
     for dt in tuple(ENDS) + INTS + ("bool",):
         v = (ends(dt) if dt in ENDS else [0, 1, 1, 0] if dt == "bool"
@@ -2356,7 +2443,7 @@ def recurrent_int():
 
 
 GROUPS = (source, unary, binary, compare, every, cast, reduce, scan, softmax,
-          matmul, conv, pool, packed, packed_int, grouped, winograd, pack,
+          matmul, conv, pool, packed, packed_int, grouped, winograd, pack, packed_q4,
           resize, sample, roi, norm,
           attention, view, index, scatter,
           quant, recurrent, recurrent_steps, recurrent_int,

@@ -91,6 +91,19 @@ typedef enum packed_act {
 } packed_act;
 packed_act packed_act_of(const node *n); /* PACKED_ACTS: no such act */
 double packed_act_apply(packed_act act, const node *n, double x);
+/* Operands 2 and 3 of a product with these sizes, bias and residual, and the
+ * type of its result. */
+hull_status packed_infer_epilogue(graph *g, node *n, const type *x,
+                                  dim columns, const dim *dims, uint32_t rank)
+    MUST_CHECK;
+/* Stores element `at` of the result, whose sum is v. */
+void packed_finish(const node *n, const tensor *in, tensor *out, int64_t at,
+                   int64_t column, double v);
+
+/* Operands of gemm_q4 (packed_q4.c) behind those of gemm. */
+enum { Q4_SCALE = 4, Q4_ZERO, Q4_OPERANDS };
+#define Q4_ZERO_NONE 8       /* the zero point where none is given */
+#define Q4_LINE_MOST (1 << 26) /* bytes of a row of q */
 
 /* Operands of lstm_int (rnn_int.c). */
 enum lstm_int_operand {

@@ -79,9 +79,8 @@ double packed_act_apply(packed_act act, const node *n, double x)
     }
 }
 
-/* Operands 2 and 3. */
-static hull_status infer_epilogue(graph *g, node *n, const type *x, dim columns,
-                                  const dim *dims, uint32_t rank)
+hull_status packed_infer_epilogue(graph *g, node *n, const type *x,
+                                  dim columns, const dim *dims, uint32_t rank)
 {
     const type *t;
     char what[128];
@@ -170,7 +169,7 @@ static hull_status gemm_infer(graph *g, node *n, const type *x, const type *w)
     for (uint32_t i = 0; i < x->rank; i++)
         dims[i] = x->dims[i];
     dims[x->rank - 1] = attr_int(n, "n");
-    return infer_epilogue(g, n, x, attr_int(n, "n"), dims, x->rank);
+    return packed_infer_epilogue(g, n, x, attr_int(n, "n"), dims, x->rank);
 }
 
 static hull_status conv_nhwc_infer(graph *g, node *n, const type *x,
@@ -215,7 +214,7 @@ static hull_status conv_nhwc_infer(graph *g, node *n, const type *x,
         TRY(infer_equal(g, n, w->dims[0], taps, "taps"));
         TRY(infer_equal(g, n, w->dims[1], channels, "channels of the weight"));
     }
-    return infer_epilogue(g, n, x, columns, dims, x->rank);
+    return packed_infer_epilogue(g, n, x, columns, dims, x->rank);
 }
 
 /* m of a Winograd op: 2 or 4. */
@@ -297,7 +296,7 @@ static hull_status conv_winograd_infer(graph *g, node *n, const type *x,
                         " would have size %" PRId64, node_what(n, what), i,
                         size);
     }
-    return infer_epilogue(g, n, x, columns, dims, 4);
+    return packed_infer_epilogue(g, n, x, columns, dims, 4);
 }
 
 hull_status packed_infer(graph *g, node *n)
@@ -326,7 +325,7 @@ static double load_at(const tensor *t, int64_t i)
     return load_f64(t->dtype, t->data, (uint64_t)i);
 }
 
-static void finish(const node *n, const tensor *in, tensor *out, int64_t at,
+void packed_finish(const node *n, const tensor *in, tensor *out, int64_t at,
                    int64_t column, double v)
 {
     if (tensor_given(in, n, 2))
@@ -367,7 +366,7 @@ static hull_status gemm_eval(const node *n, const tensor *in, tensor *out)
                    (in[1].rank == 4
                         ? group_at(&in[1], k, column)
                         : panel_at(&in[1], depth, tile, k, column));
-        finish(n, in, out, at, column, sum);
+        packed_finish(n, in, out, at, column, sum);
     }
     return HULL_OK;
 }
@@ -444,7 +443,7 @@ static hull_status conv_nhwc_eval(const node *n, const tensor *in, tensor *out)
     do { /* place: image, spatial axes, column */
         int64_t column = place[out->rank - 1];
 
-        finish(n, in, out, at, column, sum_at(&c, place[0], place + 1,
+        packed_finish(n, in, out, at, column, sum_at(&c, place[0], place + 1,
                                               column));
         at++;
     } while (index_next(place, out->shape, out->rank));
@@ -575,7 +574,7 @@ static void winograd_output(const winograd *w, const node *n, const tensor *in,
         int64_t r = w->places[1] + i / w->m, c = w->places[2] + i % w->m;
 
         if (r < out->shape[1] && c < out->shape[2])
-            finish(n, in, out,
+            packed_finish(n, in, out,
                    ((w->places[0] * out->shape[1] + r) * out->shape[2] + c) *
                            columns + column, column, y[i]);
     }

@@ -473,6 +473,8 @@ static double depth_of(const dim_env *typical, const graph *g, const node *n)
         return (double)size_of(typical, x->dims[x->rank - 1]);
     case OP_matmul_int:
         return (double)size_of(typical, x->dims[x->rank - 1]) / BYTES_FASTER;
+    case OP_gemm_q4:
+        return (double)size_of(typical, x->dims[x->rank - 1]);
     case OP_gemm: /* panels in groups along the depth */
     case OP_gemm_int:
         return w->rank != 4 ? 0

@@ -11,12 +11,10 @@
  *           widened into the cache and meets all rows of x
  */
 #include "backend/cpu/products.h"
-#include "backend/cpu/quantiser.h"
 
 #include <string.h>
 
-#define GEMV_ROWS 4 /* of w at a time */
-#define NARROW_DEEP 512
+#define GEMV_ROWS COLUMNS_MOST /* of w at a time */
 
 typedef struct plain {
     int64_t rows, n, depth;
@@ -26,52 +24,7 @@ typedef struct plain {
     float *y;
     epilogue e;
     int64_t parts;
-    float *scratch; /* narrow: a piece of a panel and a tile per part */
 } plain;
-
-#define NARROW_SCRATCH (NARROW_DEEP * MICRO_COLS + MICRO_ROWS * MICRO_COLS)
-
-/* Bytes of an element; dt is constant after inlining here and below. */
-VEC_INLINE int64_t width_of(hull_dtype dt)
-{
-    return dt == HULL_F32 ? 4 : dt == HULL_F16 || dt == HULL_BF16 ? 2 : 1;
-}
-
-VEC_INLINE vec widen(hull_dtype dt, const char *p)
-{
-    if (dt == HULL_F32)
-        return vec_load((const float *)(const void *)p);
-    if (width_of(dt) == 1)
-        return vec_load_bytes((const uint8_t *)p, dt == HULL_I8);
-#if VEC_LANES == 16
-    {
-        __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)p);
-
-        if (dt == HULL_F16)
-            return _mm512_cvtph_ps(v);
-        return _mm512_castsi512_ps(
-            _mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
-    }
-#else
-    {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-
-        if (dt == HULL_F16)
-            return _mm256_cvtph_ps(v);
-        return _mm256_castsi256_ps(
-            _mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
-    }
-#endif
-}
-
-/* The first n lanes, n < VEC_LANES; the others are 0. */
-VEC_INLINE vec widen_some(hull_dtype dt, const char *p, int64_t n)
-{
-    char lanes[VEC_LANES * sizeof(float)] = {0};
-
-    memcpy(lanes, p, (size_t)(n * width_of(dt)));
-    return widen(dt, lanes);
-}
 
 /* ---- plain --------------------------------------------------------------- */
 
@@ -136,54 +89,62 @@ VEC_INLINE void plain_tile(hull_dtype dt, int n, int r, const plain *g,
     }
 }
 
-/* y[row][column], `apart` columns from each other, from n sums. */
-static void plain_store(const plain *g, int64_t row, int64_t column, int64_t n,
-                        int64_t apart, const float *sums)
+VEC_CALL void
+VEC_NAME(columns_store)(const epilogue *e, float *y, int64_t columns,
+                        int64_t row, int64_t column, int64_t n, int64_t apart,
+                        const float *sums)
 {
-    float some[GEMV_ROWS];
+    float some[COLUMNS_MOST] = {0};
 
     for (int64_t j = 0; j < n; j++) {
         int64_t c = column + j * apart;
 
-        some[j] = sums[j] + (g->e.bias != NULL ? g->e.bias[c] : 0.0f);
-        if (g->e.residual != NULL)
-            some[j] += g->e.residual[row * g->n + c];
+        some[j] = sums[j] + (e->bias != NULL ? e->bias[c] : 0.0f);
+        if (e->residual != NULL)
+            some[j] += e->residual[row * columns + c];
+        __asm__ volatile("" : : : "memory"); /* a vector is not worth it */
     }
-    vec_store_some(some, epilogue_apply(&g->e, vec_load_some(some, n)), n);
-    for (int64_t j = 0; j < n; j++)
-        g->y[row * g->n + column + j * apart] = some[j];
+    vec_store_some(some, epilogue_apply(e, vec_load_some(some, n)), n);
+    for (int64_t j = 0; j < n; j++) {
+        y[row * columns + column + j * apart] = some[j];
+        __asm__ volatile("" : : : "memory");
+    }
 }
 
-/* n rows of w from j on, `apart` rows from each other, for all rows of x. */
-VEC_INLINE void plain_columns(hull_dtype dt, int n, const plain *g, int64_t j,
+/* Rows of w from j on, `apart` rows from each other, for all rows of x; with 0
+ * it is one row of w each time, and stored once. */
+VEC_INLINE void plain_columns(hull_dtype dt, const plain *g, int64_t j,
                               int64_t apart)
 {
     const char *w = g->w + j * g->depth * width_of(dt);
+    int64_t n = apart > 0 ? GEMV_ROWS : 1, i = 0;
     float sums[2][GEMV_ROWS];
-    int64_t i = 0;
 
     for (; i + 2 <= g->rows; i += 2) {
-        plain_tile(dt, n, 2, g, g->x + i * g->depth, w, apart, sums);
-        plain_store(g, i, j, n, apart, sums[0]);
-        plain_store(g, i + 1, j, n, apart, sums[1]);
+        plain_tile(dt, GEMV_ROWS, 2, g, g->x + i * g->depth, w, apart, sums);
+        VEC_NAME(columns_store)(&g->e, g->y, g->n, i, j, n, apart, sums[0]);
+        VEC_NAME(columns_store)(&g->e, g->y, g->n, i + 1, j, n, apart,
+                                sums[1]);
     }
     if (i < g->rows) {
-        plain_tile(dt, n, 1, g, g->x + i * g->depth, w, apart, sums);
-        plain_store(g, i, j, n, apart, sums[0]);
+        plain_tile(dt, GEMV_ROWS, 1, g, g->x + i * g->depth, w, apart, sums);
+        VEC_NAME(columns_store)(&g->e, g->y, g->n, i, j, n, apart, sums[0]);
     }
 }
 
 /* Rows are taken from as many places far apart as fit the registers: each is
- * then one long stream for the prefetchers, whatever the length of a row. */
+ * then one long stream for the prefetchers, whatever the length of a row. What
+ * is left over is taken one by one. */
 VEC_INLINE void plain_range(hull_dtype dt, const plain *g, int64_t j,
                             int64_t end)
 {
-    int64_t apart = (end - j) / GEMV_ROWS, next = j + apart * GEMV_ROWS;
+    int64_t apart = (end - j) / GEMV_ROWS, stop = j + apart;
 
-    for (int64_t i = 0; i < apart; i++)
-        plain_columns(dt, GEMV_ROWS, g, j + i, apart);
-    for (; next < end; next++)
-        plain_columns(dt, 1, g, next, 1);
+    while (j < end) {
+        plain_columns(dt, g, j, j < stop ? apart : 0);
+        if (++j == stop)
+            j += apart * (GEMV_ROWS - 1);
+    }
 }
 
 static hull_status plain_part(void *user, size_t part)
@@ -212,21 +173,33 @@ VEC_INLINE void widen_all(hull_dtype dt, const char *w, int64_t n, float *to)
         vec_store(to + i, widen(dt, w + i * width_of(dt)));
 }
 
-static void widen_panel(hull_dtype dt, const char *w, int64_t depth, float *to)
+static const char *widen_panel(const void *user, int64_t p, int64_t k0,
+                               int64_t depth, float *to)
 {
-    int64_t n = depth * MICRO_COLS;
+    const plain *g = user;
+    int64_t n = depth * MICRO_COLS, size = width_of(g->dtype);
+    const char *w = g->w + (p * g->depth + k0) * MICRO_COLS * size;
 
-    switch (dt) {
+    switch (g->dtype) {
     case HULL_F16: widen_all(HULL_F16, w, n, to); break;
     case HULL_BF16: widen_all(HULL_BF16, w, n, to); break;
     case HULL_I8: widen_all(HULL_I8, w, n, to); break;
     default: widen_all(HULL_U8, w, n, to); break;
     }
+    return w + n * size;
 }
 
+#define NARROW_SCRATCH (NARROW_DEEP * MICRO_COLS + MICRO_ROWS * MICRO_COLS)
+
+typedef struct narrow_work {
+    const narrow *g;
+    int64_t parts;
+    float *scratch; /* a piece of a panel and a tile per part */
+} narrow_work;
+
 /* Sums of r rows become y, through the epilogue at the end of the depth. */
-static void narrow_store(const plain *g, int64_t row, int64_t r, int64_t column,
-                         const float *side, bool last)
+static void narrow_store(const narrow *g, int64_t row, int64_t r,
+                         int64_t column, const float *side, bool last)
 {
     int64_t width = g->n - column;
 
@@ -245,7 +218,7 @@ static void narrow_store(const plain *g, int64_t row, int64_t r, int64_t column,
     }
 }
 
-static void narrow_tile(const plain *g, micro *m, int64_t row, int64_t r,
+static void narrow_tile(const narrow *g, micro *m, int64_t row, int64_t r,
                         int64_t column, int64_t k0, float *side)
 {
     const float *rows[MICRO_ROWS];
@@ -267,23 +240,21 @@ static void narrow_tile(const plain *g, micro *m, int64_t row, int64_t r,
 
 static hull_status narrow_part(void *user, size_t part)
 {
-    const plain *g = user;
+    const narrow_work *work = user;
+    const narrow *g = work->g;
     int64_t panels = (g->n + MICRO_COLS - 1) / MICRO_COLS, i = (int64_t)part;
-    int64_t p = panels * i / g->parts, end = panels * (i + 1) / g->parts;
+    int64_t p = panels * i / work->parts, end = panels * (i + 1) / work->parts;
     int64_t tiles = (g->rows + MICRO_ROWS - 1) / MICRO_ROWS;
-    float *panel = g->scratch + i * NARROW_SCRATCH;
-    int64_t line = MICRO_COLS * width_of(g->dtype);
+    float *panel = work->scratch + i * NARROW_SCRATCH;
 
     for (; p < end; p++) {
         int64_t k0 = 0;
 
         do {
-            const char *w = g->w + (p * g->depth + k0) * line;
             micro m = {.taps = 1, .panel = panel};
 
             m.depth = g->depth - k0 < NARROW_DEEP ? g->depth - k0 : NARROW_DEEP;
-            widen_panel(g->dtype, w, m.depth, panel);
-            m.ahead = w + m.depth * line;
+            m.ahead = g->widen(g->user, p, k0, m.depth, panel);
             for (int64_t t = 0; t < tiles; t++) {
                 int64_t row = g->rows * t / tiles;
 
@@ -297,6 +268,20 @@ static hull_status narrow_part(void *user, size_t part)
     return HULL_OK;
 }
 
+hull_status VEC_NAME(narrow_run)(eval_ctx *cx, const narrow *g)
+{
+    narrow_work work = {.g = g};
+    int64_t room;
+
+    work.parts = narrow_parts(cx, g->rows, g->n, g->depth,
+                              (g->n + MICRO_COLS - 1) / MICRO_COLS);
+    room = work.parts * NARROW_SCRATCH;
+    work.scratch = arena_raw(cx->scratch, (size_t)room, sizeof *work.scratch);
+    if (work.scratch == NULL)
+        return fail_oom((size_t)room * sizeof *work.scratch);
+    return pool_for(cx->pool, (size_t)work.parts, narrow_part, &work);
+}
+
 /* ---- the op -------------------------------------------------------------- */
 
 hull_status VEC_NAME(cpu_gemm_plain)(eval_ctx *cx, const node *n,
@@ -304,24 +289,16 @@ hull_status VEC_NAME(cpu_gemm_plain)(eval_ctx *cx, const node *n,
 {
     plain g = {.n = attr_int(n, "n"), .depth = in[0].shape[in[0].rank - 1],
                .x = in[0].data, .w = in[1].data, .dtype = in[1].dtype,
-               .y = out->data, .e = epilogue_of(n, in),
-               .parts = pool_threads(cx->pool)};
-    bool in_panels = attr_int(n, "tile") != 1;
-    int64_t units = (g.n + GEMV_ROWS - 1) / GEMV_ROWS;
+               .y = out->data, .e = epilogue_of(n, in)};
+    narrow wide = {.n = g.n, .depth = g.depth, .x = g.x, .y = g.y, .e = g.e,
+                   .widen = widen_panel, .user = &g};
 
-    g.rows = tensor_numel(out) / g.n;
+    g.rows = wide.rows = tensor_numel(out) / g.n;
     if (g.rows == 0)
         return HULL_OK;
-    if (in_panels)
-        units = (g.n + MICRO_COLS - 1) / MICRO_COLS;
-    g.parts = g.parts < units ? g.parts : units;
-    if ((double)g.rows * (double)g.n * (double)g.depth < 2e5)
-        g.parts = 1;
-    if (!in_panels)
-        return pool_for(cx->pool, (size_t)g.parts, plain_part, &g);
-    g.scratch = arena_array(cx->scratch, (size_t)(g.parts * NARROW_SCRATCH),
-                            sizeof *g.scratch);
-    if (g.scratch == NULL)
-        return fail_oom((size_t)(g.parts * NARROW_SCRATCH) * sizeof *g.scratch);
-    return pool_for(cx->pool, (size_t)g.parts, narrow_part, &g);
+    if (attr_int(n, "tile") != 1)
+        return VEC_NAME(narrow_run)(cx, &wide);
+    g.parts = narrow_parts(cx, g.rows, g.n, g.depth,
+                           (g.n + GEMV_ROWS - 1) / GEMV_ROWS);
+    return pool_for(cx->pool, (size_t)g.parts, plain_part, &g);
 }

@@ -228,6 +228,22 @@ bool takes_raw_16(const graph *g, const node *n)
     return takes_rows(g, n, 16);
 }
 
+/* The shape rule leaves no other weights and zero points. */
+bool takes_q4(const graph *g, const node *n)
+{
+    hull_dtype s = graph_type(g, n->in[Q4_SCALE])->dtype;
+
+    return graph_type(g, n->in[0])->dtype == HULL_F32 &&
+           (s == HULL_F32 || dtype_is_half(s));
+}
+
+bool takes_pack_q4(const graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return true;
+}
+
 static bool is_byte(const graph *g, val v)
 {
     return dtype_is_byte(graph_type(g, v)->dtype);

@@ -19,9 +19,11 @@
 /* Every loop over registers must be unrolled completely, or the compiler keeps
  * them in memory. */
 #if defined(__clang__)
+#define VEC_CALL __attribute__((noinline)) /* one copy, whatever the caller */
 #define VEC_UNROLL _Pragma("clang loop unroll(full)")
 #define VEC_ROLLED _Pragma("clang loop unroll(disable)")
 #else
+#define VEC_CALL __attribute__((noipa))
 #define VEC_UNROLL _Pragma("GCC unroll 36")
 #define VEC_ROLLED _Pragma("GCC unroll 1") /* short loops in cold code */
 #endif
