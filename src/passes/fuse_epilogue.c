@@ -20,8 +20,8 @@ typedef struct fuser {
 
 static bool is_product(const node *n)
 {
-    return n != NULL && (n->op == OP_gemm || n->op == OP_conv_nhwc ||
-                         n->op == OP_conv_winograd);
+    return n != NULL && (n->op == OP_gemm || n->op == OP_gemm_q4 ||
+                         n->op == OP_conv_nhwc || n->op == OP_conv_winograd);
 }
 
 static val operand(const node *n, uint32_t i)
@@ -56,6 +56,8 @@ static node *product_with(fuser *f, const node *p, val bias, val residual)
     node_input(f->g, c, p->in[1]);
     node_input(f->g, c, bias);
     node_input(f->g, c, residual);
+    for (uint32_t i = 4; i < p->n_in; i++)
+        node_input(f->g, c, p->in[i]);
     for (uint32_t i = 0; i < info->n_attrs; i++)
         c->attrs[i] = p->attrs[i];
     return c;

@@ -137,11 +137,13 @@ static val along(graph *g, val c, dim n, uint32_t axis, uint32_t rank)
 }
 
 /* Kernels read weights of narrow types as they are. */
-static bool is_widened(const fuse_cx *cx, val w)
+static bool is_widened(const fuse_cx *cx, const node *op)
 {
-    const node *def = graph_def(cx->g, w);
+    const node *def = graph_def(cx->g, op->in[1]);
 
-    return def != NULL && def->op == OP_cast;
+    return (def != NULL && def->op == OP_cast) ||
+           (op->op == OP_matmul &&
+            is_group_weight(cx->g, op->in[1], attr_bool(op, "trans_b")));
 }
 
 static void fuse_mul(fuse_cx *cx, node *mul)
@@ -154,7 +156,7 @@ static void fuse_mul(fuse_cx *cx, node *mul)
         node *fused;
         dim n;
 
-        if (!is_product(cx, op, mul) || is_widened(cx, op->in[1]) ||
+        if (!is_product(cx, op, mul) || is_widened(cx, op) ||
             (op->n_in > 2 && op->in[2] != 0 &&
              (value_is_runtime(&cx->facts, op->in[2]) ||
               graph_type(cx->g, op->in[2])->rank != 1)))

@@ -399,7 +399,9 @@ static bool may_stand_together(const merger *m, const node *product)
             rows = FEW_ROWS + 1;
         else if (rows <= FEW_ROWS)
             rows *= n;
-    return rows > FEW_ROWS && (w == NULL || w->op != OP_cast);
+    return rows > FEW_ROWS && (w == NULL || w->op != OP_cast) &&
+           !is_group_weight(m->g, product->in[1],
+                            attr_bool(product, "trans_b"));
 }
 
 /* Those that are read as the first one is. */

@@ -107,6 +107,11 @@ hull_status int_products(graph *g, int64_t tile, int64_t group) MUST_CHECK;
 /* w [k, n], or [n, k] when transposed, as [ceil(n / tile), ceil(k / group),
  * tile, group]; what is missing is 0. */
 val pack_groups(graph *g, val w, bool trans, int64_t tile, int64_t group);
+/* Products with weights that are expanded from 4 bits in blocks become gemm_q4,
+ * which reads them as they are (group_products.c). */
+hull_status group_products(graph *g) MUST_CHECK;
+/* w [n, k], or [k, n] unless trans, is such a weight. */
+bool is_group_weight(const graph *g, val w, bool trans);
 /* Their scales, biases, activations and quantisers (int_epilogue.c). */
 hull_status int_epilogues(graph *g) MUST_CHECK;
 /* Transposes sink towards the results and cancel (layout.c). */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * test_cpu_int.c - graphs of bytes and of 16-bit floats before and after
- * cpu_lower, both by the reference kernels: which products become products of
- * bytes, what goes into them, and that the results stay: floats to rounding,
- * integers exactly or by one step where a float before the quantiser was
- * rounded otherwise.
+ * test_cpu_int.c - graphs of bytes, of 4 bits in blocks and of 16-bit floats
+ * before and after cpu_lower, both by the reference kernels: which products
+ * become products of bytes or of 4 bits, what goes into them, and that the
+ * results stay: floats to rounding, integers exactly or by one step where a
+ * float before the quantiser was rounded otherwise.
  */
 #include "unit.h"
 
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
+#include "passes/pass.h"
 #include "graph_eval.h"
 
 static uint32_t count_op(const graph *g, op_code op)
@@ -59,6 +60,7 @@ static void fill(tensor *t, uint32_t seed)
 typedef struct wanted {
     uint32_t gemm, matmul, quants, others; /* nodes left; others: matmul, conv */
     int steps;                              /* of integers */
+    uint32_t q4;                            /* products of 4 bits */
 } wanted;
 
 static void compare(const tensor *a, const tensor *b, int steps)
@@ -121,6 +123,7 @@ static void check_level(const char *text, wanted want, bool vnni)
     }
     if (count_op(g, OP_gemm_int) != want.gemm ||
         count_op(g, OP_matmul_int) != want.matmul ||
+        count_op(g, OP_gemm_q4) != want.q4 ||
         count_quants(g) != want.quants ||
         count_op(g, OP_matmul) + count_op(g, OP_conv) + count_op(g, OP_gemm) +
                 count_op(g, OP_conv_nhwc) != want.others) {
@@ -368,6 +371,207 @@ static void test_loop(void **state)
           "%y", (wanted){.gemm = 1, .quants = 1});
 }
 
+/* Two values of each byte of q: what MatMulNBits is lowered to. */
+#define HALVES(q, out, n, blocks, half)                                       \
+    "  %" out "0 = reshape %" q " {shape=[" n "," blocks "," half ",1]}\n"   \
+    "  %" out "1 = shift_right %" out "0, %sh\n"                              \
+    "  %" out "2 = and %" out "1, %low\n"
+#define NIBBLES "  %sh = const {value=[0,4]} : u8[2]\n" \
+                "  %low = const {value=15} : u8[]\n"
+/* [5, 3, 16] in blocks of 16, less their zero points, and f32[5, 3] above 0 */
+#define VALUES(dt)                                                            \
+    NIBBLES HALVES("q", "u", "5", "3", "8")                               \
+    "  %u = reshape %u2 {shape=[5,3,16]}\n  %f = cast %u {to=" dt "}\n"
+#define BLOCK_SCALES                                                          \
+    "  %a0 = iota {shape=[15], axis=0, dtype=f32}\n"                         \
+    "  %a1 = const {value=0.015} : f32[]\n  %a2 = add %a0, %s2\n"            \
+    "  %k = mul %a2, %a1\n"
+
+/* MatMulNBits. */
+static void test_packed_blocks(void **state)
+{
+    static const char *const w[] = {"q u8 5,24", "p u8 5,2", NULL};
+
+    (void)state;
+    check(w, "%x: f32[2,3,48]",
+          BLOCK_SCALES VALUES("f32")
+          "  %e = const {value=8.0} : f32[]\n  %v = sub %f, %e\n"
+          "  %t = reshape %k {shape=[5,3,1]}\n  %m = mul %v, %t\n"
+          "  %w = reshape %m {shape=[5,48]}\n"
+          "  %b = slice %a2 {axes=[0], starts=[0], ends=[5]}\n"
+          "  %y = matmul %x, %w {trans_b=true}\n  %c = add %y, %b\n"
+          "  %o = relu %c\n",
+          "%o", (wanted){.q4 = 1});
+    /* packed zero points; k is no whole number of blocks */
+    check(w, "%x: f32[3,40]",
+          BLOCK_SCALES VALUES("f32") HALVES("p", "z", "5", "2", "1")
+          "  %z3 = reshape %z2 {shape=[5,4]}\n"
+          "  %z4 = slice %z3 {axes=[1], starts=[0], ends=[3]}\n"
+          "  %z5 = cast %z4 {to=f32}\n  %z6 = reshape %z5 {shape=[5,3,1]}\n"
+          "  %v = sub %f, %z6\n  %t = reshape %k {shape=[5,3,1]}\n"
+          "  %m = mul %v, %t\n  %w = reshape %m {shape=[5,48]}\n"
+          "  %wc = slice %w {axes=[1], starts=[0], ends=[40]}\n"
+          "  %y = matmul %x, %wc {trans_b=true}\n",
+          "%y", (wanted){.q4 = 1});
+    /* zero points that are floats; a factor stays outside */
+    check(w, "%x: f32[48]",
+          BLOCK_SCALES VALUES("f32")
+          "  %z6 = reshape %a2 {shape=[5,3,1]}\n  %v = sub %f, %z6\n"
+          "  %t = reshape %k {shape=[5,3,1]}\n  %m = mul %v, %t\n"
+          "  %w = reshape %m {shape=[5,48]}\n"
+          "  %y = matmul %x, %w {trans_b=true}\n  %g = mul %y, %s2\n",
+          "%g", (wanted){.q4 = 1});
+    /* scales that are not one of each block */
+    check(w, "%x: f32[2,48]",
+          BLOCK_SCALES VALUES("f32")
+          "  %e = const {value=8.0} : f32[]\n  %v = sub %f, %e\n"
+          "  %k5 = slice %k {axes=[0], starts=[0], ends=[5]}\n"
+          "  %t = reshape %k5 {shape=[5,1,1]}\n  %m = mul %v, %t\n"
+          "  %w = reshape %m {shape=[5,48]}\n"
+          "  %y = matmul %x, %w {trans_b=true}\n",
+          "%y", (wanted){.others = 1});
+    /* a zero point of more than 4 bits */
+    check(w, "%x: f32[2,48]",
+          BLOCK_SCALES VALUES("f32")
+          "  %e = const {value=8.5} : f32[]\n  %v = sub %f, %e\n"
+          "  %t = reshape %k {shape=[5,3,1]}\n  %m = mul %v, %t\n"
+          "  %w = reshape %m {shape=[5,48]}\n"
+          "  %y = matmul %x, %w {trans_b=true}\n",
+          "%y", (wanted){.others = 1});
+}
+
+/* The same of f16 and bf16, which the CPU may multiply as they are. */
+#define HALF_BLOCKS(dt)                                                       \
+    BLOCK_SCALES VALUES(dt)                                                   \
+    "  %e = const {value=8.0} : " dt "[]\n  %v = sub %f, %e\n"                \
+    "  %kh = cast %k {to=" dt "}\n  %t = reshape %kh {shape=[5,3,1]}\n"       \
+    "  %m = mul %v, %t\n  %w = reshape %m {shape=[5,48]}\n"                   \
+    "  %y = matmul %x, %w {trans_b=true}\n"
+
+static void test_half_blocks(void **state)
+{
+    static const char *const w[] = {"q u8 5,24", NULL};
+
+    (void)state;
+    check(w, "%x: f16[4,48]", HALF_BLOCKS("f16"), "%y", (wanted){.q4 = 1});
+    check(w, "%x: bf16[4,48]", HALF_BLOCKS("bf16"), "%y", (wanted){.q4 = 1});
+}
+
+/* One of each block of v, `spread` as one of each element. */
+#define SPREAD_0(v, out) /* [3, 6] -> [48, 6] */                              \
+    "  %" out "0 = reshape %" v " {shape=[3,1,6]}\n"                         \
+    "  %" out "1 = expand %" out "0 {shape=[3,16,6]}\n"                      \
+    "  %" out " = reshape %" out "1 {shape=[48,6]}\n"
+#define SPREAD_1(v, out) /* [6, 3] -> [6, 48] */                              \
+    "  %" out "0 = reshape %" v " {shape=[6,3,1]}\n"                         \
+    "  %" out "1 = expand %" out "0 {shape=[6,3,16]}\n"                      \
+    "  %" out " = reshape %" out "1 {shape=[6,48]}\n"
+#define MATRIX_SCALES(shape)                                                  \
+    "  %a0 = iota {shape=[18], axis=0, dtype=f32}\n"                         \
+    "  %a1 = const {value=0.015} : f32[]\n  %a2 = add %a0, %s2\n"            \
+    "  %a3 = mul %a2, %a1\n  %k = reshape %a3 {shape=[" shape "]}\n"
+
+/* DequantizeLinear with a block_size. */
+static void test_spread_blocks(void **state)
+{
+    static const char *const w[] = {"q i4 48,6", "p i4 3,6", NULL};
+    static const char *const u[] = {"q u4 48,6", "p u4 3,6", NULL};
+    static const char *const t[] = {"q u4 6,48", "p u4 6,3", NULL};
+
+    (void)state;
+    check(w, "%x: f32[2,48]",
+          MATRIX_SCALES("3,6") SPREAD_0("k", "e")
+          "  %f = cast %q {to=f32}\n  %m = mul %f, %e\n"
+          "  %y = matmul %x, %m\n",
+          "%y", (wanted){.q4 = 1});
+    /* cut, with a zero point, through another float */
+    check(w, "%x: f32[2,40]",
+          MATRIX_SCALES("3,6") SPREAD_0("k", "e")
+          "  %ec = slice %e {axes=[0], starts=[0], ends=[40]}\n"
+          "  %zf = cast %p {to=f32}\n" SPREAD_0("zf", "o")
+          "  %oc = slice %o {axes=[0], starts=[0], ends=[40]}\n"
+          "  %qc = slice %q {axes=[0], starts=[0], ends=[40]}\n"
+          "  %f = cast %qc {to=f32}\n  %v = sub %f, %oc\n"
+          "  %m = mul %v, %ec\n  %y = matmul %x, %m\n",
+          "%y", (wanted){.q4 = 1});
+    check(u, "%x: f32[2,48]",
+          MATRIX_SCALES("3,6") SPREAD_0("k", "e")
+          "  %zf = cast %p {to=f32}\n" SPREAD_0("zf", "o")
+          "  %f = cast %q {to=f32}\n  %v = sub %f, %o\n  %m = mul %v, %e\n"
+          "  %h = cast %m {to=f64}\n  %n = cast %h {to=f32}\n"
+          "  %y = matmul %x, %n\n",
+          "%y", (wanted){.q4 = 1});
+    /* a float zero point of signed values */
+    check(w, "%x: f32[2,48]",
+          MATRIX_SCALES("3,6") SPREAD_0("k", "e") SPREAD_0("k", "o")
+          "  %f = cast %q {to=f32}\n  %v = sub %f, %o\n  %m = mul %v, %e\n"
+          "  %y = matmul %x, %m\n",
+          "%y", (wanted){.q4 = 1});
+    /* rows; unsigned values without a zero point count from 0 */
+    check(t, "%x: f32[2,48]",
+          MATRIX_SCALES("6,3") SPREAD_1("k", "e")
+          "  %f = cast %q {to=f32}\n  %m = mul %f, %e\n"
+          "  %y = matmul %x, %m {trans_b=true}\n",
+          "%y", (wanted){.q4 = 1});
+    check(t, "%x: f32[2,48]",
+          MATRIX_SCALES("6,3") SPREAD_1("k", "e")
+          "  %zf = cast %p {to=f32}\n" SPREAD_1("zf", "o")
+          "  %f = cast %q {to=f32}\n  %v = sub %f, %o\n  %m = mul %v, %e\n"
+          "  %y = matmul %x, %m {trans_b=true}\n",
+          "%y", (wanted){.q4 = 1});
+    /* blocks along the columns */
+    check(t, "%x: f32[2,6]",
+          MATRIX_SCALES("6,3") SPREAD_1("k", "e")
+          "  %f = cast %q {to=f32}\n  %m = mul %f, %e\n"
+          "  %y = matmul %x, %m\n",
+          "%y", (wanted){.others = 1});
+}
+
+/* A weight that a body reads; and the passes in front of lowering, which would
+ * put it beside others or a factor of the columns into it, leave it alone. */
+static void test_blocks_stay(void **state)
+{
+    static const char *const w[] = {"q i4 48,6", NULL};
+    static const char text[] =
+        "graph @t(%x: f32[2,20,48]) {\n"
+        "  %q = weight \"q\" : i4[48,6]\n  %k = weight \"k\" : f32[3,6]\n"
+        "  %c = weight \"c\" : f32[6]\n" SPREAD_0("k", "e")
+        "  %f = cast %q {to=f32}\n  %m = mul %f, %e\n"
+        "  %y = matmul %x, %m\n  %g = mul %y, %c\n"
+        "  %r = reshape %y {shape=[2,20,3,2]}\n"
+        "  %t = transpose %r {perm=[0,2,1,3]}\n"
+        "  %p = weight \"p\" : i4[48,6]\n  %pf = cast %p {to=f32}\n"
+        "  %pm = mul %pf, %e\n  %z = matmul %x, %pm\n"
+        "  %zr = reshape %z {shape=[2,20,3,2]}\n"
+        "  %zt = transpose %zr {perm=[0,2,1,3]}\n"
+        "  %zs = matmul %x, %pm\n  %zg = mul %zs, %c\n"
+        "  return %g, %t, %zt, %zg\n}\n";
+    cpu_device d = {.has = {.level = CPU_AVX2}};
+    options *o;
+    ir *m;
+
+    (void)state;
+    check(w, "%x: f32[2,6]",
+          MATRIX_SCALES("3,6") SPREAD_0("k", "e")
+          "  %f = cast %q {to=f32}\n  %m = mul %f, %e\n"
+          "  %n = const {value=3} : i64[]\n"
+          "  %go = const {value=true} : bool[]\n"
+          "  %y = loop %n, %go, %x {body=graph (%i: i64[], %on: bool[], "
+          "%h: f32[2,6]) {\n    %l = concat %h, %h, %h, %h, %h, %h, %h, %h "
+          "{axis=1}\n    %p = matmul %l, %m\n    %g = tanh %p\n"
+          "    return %on, %g\n  }}\n",
+          "%y", (wanted){.q4 = 1});
+    assert_int_equal(ir_parse(&m, str_of(text), NULL), HULL_OK);
+    assert_int_equal(options_new(&o), HULL_OK);
+    assert_int_equal(pass_fuse_linear(m->graphs[0]), HULL_OK);
+    assert_int_equal(pass_merge_products(m->graphs[0]), HULL_OK);
+    assert_int_equal(count_op(m->graphs[0], OP_concat), 0);
+    assert_int_equal(cpu_lower(&d.d, m->graphs[0], o, NULL), HULL_OK);
+    assert_int_equal(count_op(m->graphs[0], OP_gemm_q4), 3);
+    options_free(o);
+    ir_free(m);
+}
+
 /* Nothing of 16 bits is left to the reference kernels. */
 static void check_half(const char *dt, bool bf16)
 {
@@ -428,6 +632,10 @@ int main(void)
         cmocka_unit_test(test_batch),    cmocka_unit_test(test_integers),
         cmocka_unit_test(test_conv),     cmocka_unit_test(test_loop),
         cmocka_unit_test(test_half),
+        cmocka_unit_test(test_packed_blocks),
+        cmocka_unit_test(test_half_blocks),
+        cmocka_unit_test(test_spread_blocks),
+        cmocka_unit_test(test_blocks_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -461,6 +461,7 @@ static hull_status lower(device *d, graph *g, const options *o,
     hull_status st = HULL_OK;
 
     TRY(int_products(g, c->has.vnni ? 32 : 16, c->has.vnni ? 4 : 2));
+    TRY(group_products(g));
     TRY(lower_half(g, c));
     TRY(lower_transposed(g));
     TRY(lower_attention(g));
