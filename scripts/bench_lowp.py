@@ -10,8 +10,8 @@ gemm    [128, k] x [k, n] in f32, in bf16 (activations too) and u8 x s8: the
         processes take turns, a ratio is the median over rounds of f32's time
         to the other's in the same round (wanted: bf16 1.9, u8s8 3.6)
 decode  one step of a language model, m = 1: linear layers with GB of weights
-        in f16, bf16, int8 by column or int4 by groups of 32, none of which a
-        cache holds; the weights' bytes per second beside what the read loop of
+        in f16, bf16, int8 by column or int4 by groups of 32 (whose f32 scales
+        count: 5 bits a weight), none of which a cache holds; the weights' bytes per second beside what the read loop of
         `hull bench --roofline` reads of memory in the same process (wanted for
         f16: 88 %)
 
@@ -29,7 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHAPES = [(128, 768, 768), (128, 3072, 768), (128, 768, 3072)]
 HIDDEN, INNER, BLOCK = 2048, 5632, 32
 LINEARS = [(HIDDEN, HIDDEN)] * 4 + [(HIDDEN, INNER)] * 2 + [(INNER, HIDDEN)]
-BITS = {"f16": 16, "bf16": 16, "int8": 8, "int4": 4}
+BITS = {"f16": 16, "bf16": 16, "int8": 8, "int4": 4 + 32 // BLOCK}
 
 
 def narrow_bf16(a):
