@@ -10,10 +10,10 @@ gemm    [128, k] x [k, n] in f32, in bf16 (activations too) and u8 x s8: the
         processes take turns, a ratio is the median over rounds of f32's time
         to the other's in the same round (wanted: bf16 1.9, u8s8 3.6)
 decode  one step of a language model, m = 1: linear layers with GB of weights
-        in f16, bf16, int8 by column or int4 by groups of 32 (whose f32 scales
-        count: 5 bits a weight), none of which a cache holds; the weights' bytes per second beside what the read loop of
-        `hull bench --roofline` reads of memory in the same process (wanted for
-        f16: 88 %)
+        in f16, bf16, int8 by column or int4 by groups of 32 (5 bits a weight
+        with their f32 scales), none of which a cache holds; the weights' bytes
+        per second beside what the read loop of `hull bench --roofline` reads of
+        memory in the same process (wanted for f16: 88 %)
 
 Weights are random; a layer's numbers repeat in the next one, their bytes do
 not lie in the same place. Writes bench_lowp.json into the build folder.
