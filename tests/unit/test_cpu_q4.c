@@ -141,7 +141,7 @@ static void same_answers(hull_module *a, hull_module *b)
             float v = ((const float *)y.data)[k];
 
             if (!(fabsf(u - v) <= 1e-4f + 1e-4f * fabsf(v)))
-                STOP("%lld rows, element %lld: %g and %g", (long long)rows[i],
+                stop("%lld rows, element %lld: %g and %g", (long long)rows[i],
                      (long long)k, (double)u, (double)v);
         }
         hull_session_free(s);
@@ -172,7 +172,7 @@ static void check_model(const char *path, const char *other, uint64_t size)
     same_answers(cpu, ref);
     r = refit_model(cpu, other, "");
     if (r.bytes_written != size)
-        STOP("%s: slots of %llu bytes, wanted %llu", path,
+        stop("%s: slots of %llu bytes, wanted %llu", path,
              (unsigned long long)r.bytes_written, (unsigned long long)size);
     refit_model(ref, other, "");
     same_answers(cpu, ref);
@@ -275,7 +275,7 @@ static void refused(const char *path, const char *text)
     m = compile_of(path, NULL, "backends=cpu");
     hull_set_log(NULL, NULL);
     if (r.found != 1)
-        STOP("%s: '%s' is said %u times", path, text, r.found);
+        stop("%s: '%s' is said %u times", path, text, r.found);
     ref = compile_of(path, NULL, "backends=ref");
     same_answers(m, ref);
     hull_module_unref(m);
