@@ -355,6 +355,65 @@ def support():
     return "\n" + table(["reason", "tests", "which"], rows) + "\n"
 
 
+TALLIES = {"fixtures": "fixtures: 11 architectures, every export form",
+           "models": "real models of the shared folder",
+           "shared_light": "classic CNNs of ONNX's folder light",
+           "aten": "ATen programs", "contrib": "ONNX Runtime's operators",
+           "shared": "ONNX's tests, 1.23", "debian": "ONNX's tests, 1.12"}
+
+
+def kernel_wants():
+    """op -> what its kernels want, at the highest level."""
+    texts = dict(re.findall(r'^TAKES\((\w+),\s*"([^"]*)"\)',
+                            read("src/backend/cpu/takes.def"), re.M))
+    text = read("src/backend/cpu/kernels.def")
+    rows = [(op, takes) for op, level, takes in re.findall(
+        r'^KERNEL\("[^"]*",\s*(\w+),\s*(\w+),\s*(\w+),', text, re.M)
+        if level != "AVX2"]
+    rows += re.findall(r'^LEVELS\((\w+),\s*"\w*",\s*(\w+),', text, re.M)
+    rows += [(op, "takes_steps_16")
+             for op in re.findall(r"^STEPS\((\w+)\)$", text, re.M)]
+    wants = {}
+    for op, takes in rows:
+        if texts[takes] not in wants.setdefault(op, []):
+            wants[op].append(texts[takes])
+    return wants
+
+
+def support_tally():
+    """What the suites leave to reference kernels, by suite and by op."""
+    models, ops = {}, {}
+    for line in read("tests/tally.txt").splitlines():
+        if line.startswith("#"):
+            continue
+        suite, what, *numbers = line.split()
+        suite, _, level = suite.partition("@")
+        if what == "models":
+            models.setdefault(suite, []).append(
+                f"{numbers[1]} of {numbers[0]}" +
+                (f" ({level.partition('+')[0]})" if level else ""))
+        else:
+            ops.setdefault(what, {})[suite] = [int(n) for n in numbers]
+    rows = [[text, ", ".join(models.get(suite, []))]
+            for suite, text in TALLIES.items()]
+    wants, by_op, sized = kernel_wants(), [], []
+    few = ["aten", "contrib", "shared", "debian"]
+    for op, by in ops.items():
+        bare = sum(b for _, b, _ in by.values())
+        if bare:
+            by_op.append((-bare, [f"`{op}`"] + [
+                f"{by[s][1]} of {by[s][0]}" if s in by and by[s][1] else ""
+                for s in few] + [", or ".join(wants.get(op, ["no kernel"]))]))
+        if any(z for _, _, z in by.values()):
+            sized.append(op)
+    return ("\n" + table(["models", "without a node on ref"], rows) + "\n" +
+            table(["op", "ATen", "ONNX Runtime", "ONNX 1.23", "ONNX 1.12",
+                   "its kernels want"],
+                  [r for _, r in sorted(by_op, key=lambda r: r[0])]) +
+            "\nIn blocks that a run sizes: " +
+            ", ".join(f"`{op}`" for op in sorted(sized)) + ".\n\n")
+
+
 # ---- pages -------------------------------------------------------------------
 
 # name -> (page, whole page?, generator)
@@ -363,6 +422,7 @@ GENERATORS = {
     "ops": ("docs/ir.md", False, ops),
     "support": ("docs/support.md", False, support),
     "counts": ("docs/support.md", False, support_counts),
+    "tally": ("docs/support.md", False, support_tally),
     "onnx": ("docs/support.md", False, support_onnx),
     "aten": ("docs/support.md", False, support_aten),
     "types": ("docs/support.md", False, support_ops),

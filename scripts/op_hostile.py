@@ -487,6 +487,10 @@ def cast():
             case("cast", [Lit(src, x)], lit(dt, y.tolist()), to=Raw(dt))
         case("cast", [Lit(src, x)], Lit("bool", [v != 0 for v in x]),
              to=Raw("bool"))
+    for src in ("i64", "i32"):  # rounded once, not to f32 first
+        case("cast", [Lit(src, [16842753, -16842753, 16842752])],
+             Lit("bf16", [16908288.0, -16908288.0, 16777216.0]),
+             to=Raw("bf16"))
     wide = [NAN, INF, -INF, 1e30, -1e30, 0.0, -0.0, 1e-30, 6.0, 5.0, 0.25,
             0.26, 0.75, 460.0, 464.0, 61440.0, 61439.0, 248.0, 2.0**-10,
             3 * 2.0**-11]

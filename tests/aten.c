@@ -6,7 +6,7 @@
  * gave, and which outputs make which case. scripts/aten_conformance writes
  * such files; tests/data/aten.jsonl.gz is the committed one.
  *
- *     aten [--each] [--only OPERATOR] FILE
+ *     aten [--each] [--only OPERATOR] [--tally FILE] [--bless] FILE
  *
  *   line    {"op": name, "model": exported program | "archive": path,
  *            "inputs": [tensor...], "outputs": [tensor...],
@@ -15,6 +15,8 @@
  *   tensor  {"dtype": "f32", "shape": [2, 3], "hex": little-endian bytes}
  *   --each  one line per case for the script: state, operator, case, reason,
  *           with tabs between them
+ *   --tally what of the programs runs on reference kernels: tally.h; --bless
+ *           rewrites it
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -24,8 +26,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/base.h"
-#include "ir/ir.h"
+#include "tally.h"
 
 #define TEXT_MAX ((size_t)1 << 28)
 
@@ -37,6 +38,7 @@ typedef struct tensors {
 
 static unsigned passed, failed;
 static bool each;
+static tally counted;
 
 /* ---- tensors ------------------------------------------------------------- */
 
@@ -62,20 +64,20 @@ static hull_status from_hex(uint8_t *out, size_t n, const json_t *j)
     return HULL_OK;
 }
 
-static hull_status read_tensor(hull_tensor *t, int64_t *shape, const json_t *j)
+static hull_status read_tensor(hull_tensor *t, int64_t *dims, const json_t *j)
 {
     json_t *sizes = json_object_get(j, "shape"), *size;
     const char *name = json_string_value(json_object_get(j, "dtype"));
     uint64_t n = 1, len = 0;
     size_t i;
 
-    *t = (hull_tensor){.shape = shape, .rank = (int32_t)json_array_size(sizes)};
+    *t = (hull_tensor){.shape = dims, .rank = (int32_t)json_array_size(sizes)};
     t->dtype = (int32_t)dtype_from_name(str_of(name ? name : ""));
     if (t->rank > HULL_MAX_RANK || t->dtype == HULL_NONE)
         return fail(HULL_EFORMAT, "a tensor of unfit type");
     json_array_foreach(sizes, i, size) {
-        shape[i] = json_integer_value(size);
-        n *= (uint64_t)shape[i];
+        dims[i] = json_integer_value(size);
+        n *= (uint64_t)dims[i];
     }
     if (!dtype_bytes(&len, (hull_dtype)t->dtype, n) || len > TEXT_MAX)
         return fail(HULL_EFORMAT, "a tensor is too large");
@@ -248,6 +250,7 @@ static hull_status run_program(const char *op, json_t *line, const char *made)
 {
     const char *path = json_string_value(json_object_get(line, "archive"));
     tensors in = {0}, want = {0};
+    uint32_t ref;
     hull_module *m = NULL;
     hull_session *s = NULL;
     hull_status st;
@@ -259,6 +262,7 @@ static hull_status run_program(const char *op, json_t *line, const char *made)
         path = made;
     }
     TRY_OUT(hull_compile(&m, path, NULL, NULL, NULL));
+    TRY_OUT(tally_add(&counted, m, &ref));
     TRY_OUT(hull_session_new(&s, m, NULL));
     TRY_OUT(run_cases(s, op, line, &in, &want));
 out:
@@ -328,27 +332,52 @@ out:
     return st;
 }
 
+static hull_status check_tally(const char *path, bool bless)
+{
+    hull_status st;
+    buf b;
+
+    if (path == NULL || counted.off)
+        return HULL_OK;
+    buf_init(&b, 1 << 20);
+    buf_puts(&b, TALLY_HEAD);
+    tally_print(&b, &counted, "aten");
+    st = lines_settle(&b, path, bless, &failed);
+    buf_fini(&b);
+    return st;
+}
+
 int main(int argc, char **argv)
 {
     char folder[] = "/tmp/hull-aten-XXXXXX", made[64];
-    const char *path = NULL, *only = NULL;
+    const char *path = NULL, *only = NULL, *tally_path = NULL;
+    hull_status st = tally_begin(&counted);
+    bool bless = false;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--each") == 0)
             each = true;
+        else if (strcmp(argv[i], "--bless") == 0)
+            bless = true;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
+        else if (strcmp(argv[i], "--tally") == 0 && i + 1 < argc)
+            tally_path = argv[++i];
         else
             path = argv[i];
     }
     if (path == NULL || mkdtemp(folder) == NULL) {
-        fputs("aten [--each] [--only OPERATOR] FILE\n", stderr);
+        fputs("aten [--each] [--only OPERATOR] [--tally FILE] [--bless] FILE\n",
+              stderr);
         return 2;
     }
     snprintf(made, sizeof made, "%s/m.pt2", folder);
-    hull_status st = run_file(path, only, made);
+    if (st == HULL_OK)
+        st = run_file(path, only, made);
     unlink(made);
     rmdir(folder);
+    if (st == HULL_OK && only == NULL)
+        st = check_tally(tally_path, bless);
     if (st != HULL_OK)
         printf("%s: %s\n", path, hull_last_error());
     if (!each)

@@ -7,7 +7,7 @@
  * runner. scripts/onnx_conformance finds or unpacks the folders.
  *
  *     conformance [--bless] [--light] [--all] [--seconds N] [--only TEXT]
- *                 [--counts FILE] LIST [SET=]FOLDER...
+ *                 [--counts FILE] [--tally FILE] LIST [SET=]FOLDER...
  *
  *   LIST      the expected failures: "## REASON" and below it one name a line,
  *             SUITE/TEST, or where sets of several ages disagree
@@ -20,13 +20,15 @@
  *   --counts  "SET SUITE TESTS PASSING" for the named sets: what docs/support.md
  *             says. As the list is exact, those not on it pass. Another number
  *             fails; --bless rewrites the file
+ *   --tally   what of the named sets runs on reference kernels: tally.h. The
+ *             nets of folder light are compiled for it, and fail with any
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/run.h"
+#include "tally.h"
 
 #define ATOL 1e-7
 #define RTOL 1e-3
@@ -42,6 +44,12 @@ typedef struct test {
     bool light, ran, ok;
 } test;
 
+/* What the models of a set, or its big ones, run on. */
+typedef struct set_tally {
+    char suite[64];
+    tally t;
+} set_tally;
+
 /* A line of the list. */
 typedef struct known {
     str name, reason;
@@ -53,7 +61,9 @@ typedef struct suite {
     size_t n, cap;
     known *list;
     size_t n_list, cap_list;
-    const char *only, *list_path, *counts_path;
+    const char *only, *list_path, *counts_path, *tally_path;
+    set_tally tallies[8];
+    size_t n_tallies;
     const char *set; /* of the folder that is walked */
     bool bless, light, all;
     uint64_t deadline; /* 0 = none */
@@ -473,7 +483,43 @@ static hull_status run_other(hull_session *s, hull_module *m, wraps *w,
     return run_sets(s, m, w, t, "test_data_set");
 }
 
-static hull_status run_test(const test *t)
+/* The tally that the test belongs to; NULL: none. */
+static tally *tally_of(suite *s, const test *t)
+{
+    char name[64];
+    size_t i = 0;
+
+    if (s->tally_path == NULL || t->set[0] == '\0')
+        return NULL;
+    snprintf(name, sizeof name, "%s%s", t->set, t->light ? "_light" : "");
+    while (i < s->n_tallies && strcmp(s->tallies[i].suite, name) != 0)
+        i++;
+    if (i == COUNT_OF(s->tallies))
+        return NULL;
+    if (i == s->n_tallies) {
+        if (tally_begin(&s->tallies[i].t) != HULL_OK)
+            return NULL;
+        memcpy(s->tallies[i].suite, name, sizeof name);
+        s->n_tallies++;
+    }
+    return &s->tallies[i].t;
+}
+
+static hull_status count_kernels(suite *s, const test *t, const module *m)
+{
+    tally *all = tally_of(s, t);
+    uint32_t ref = 0;
+
+    if (all == NULL)
+        return HULL_OK;
+    TRY(tally_add(all, m, &ref));
+    if (t->light && ref > 0 && !all->off)
+        return fail(HULL_EMISMATCH, "%" PRIu32 " nodes on reference kernels: "
+                    "%s", ref, all->why);
+    return HULL_OK;
+}
+
+static hull_status run_test(suite *all, const test *t, bool compile_only)
 {
     hull_options *o = NULL;
     hull_module *m = NULL;
@@ -484,6 +530,9 @@ static hull_status run_test(const test *t)
     TRY_OUT(hull_options_new(&o));
     TRY_OUT(hull_options_set(o, "threads", "1"));
     TRY_OUT(hull_compile(&m, t->path, NULL, NULL, o));
+    TRY_OUT(count_kernels(all, t, m));
+    if (compile_only)
+        goto out;
     TRY_OUT(hull_session_new(&s, m, o));
     if (t->light) {
         TRY_OUT(run_light(s, m, t->path));
@@ -758,57 +807,6 @@ static void put_counts(buf *b, suite *s)
     }
 }
 
-static bool has_line(str text, str line)
-{
-    while (text.n > 0)
-        if (str_eq(str_split(text, '\n', &text), line))
-            return true;
-    return false;
-}
-
-static bool is_counted(const suite *s, str set)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (str_is(set, s->tests[i].set))
-            return true;
-    return false;
-}
-
-/* Every line of b is in the file; --bless: the file is b, and what it says of
- * sets that were not here. */
-static hull_status settle_counts(suite *s, buf *b)
-{
-    char *p = NULL;
-    size_t n = 0;
-    str was, line, rest;
-    hull_status st = file_read_all(&p, &n, s->counts_path, SIZE_MAX / 4);
-
-    if (st != HULL_OK && !s->bless)
-        return st;
-    was = (str){p != NULL ? p : "", n};
-    if (s->bless) {
-        while (was.n > 0) {
-            line = str_split(was, '\n', &was);
-            if (line.n > 0 && line.p[0] != '#' &&
-                !is_counted(s, str_split(line, ' ', &rest)))
-                buf_printf(b, "%.*s\n", STR_ARG(line));
-        }
-        mem_free(p);
-        TRY(buf_status(b));
-        return file_write_atomic(s->counts_path, &(file_part){b->p, b->n}, 1);
-    }
-    for (str all = {b->p, b->n}; all.n > 0;) {
-        line = str_split(all, '\n', &all);
-        if (has_line(was, line))
-            continue;
-        printf("FAIL %s lacks '%.*s'\n", path_base(s->counts_path),
-               STR_ARG(line));
-        s->failed++;
-    }
-    mem_free(p);
-    return HULL_OK;
-}
-
 static hull_status check_counts(suite *s)
 {
     buf b;
@@ -820,7 +818,25 @@ static hull_status check_counts(suite *s)
     put_counts(&b, s);
     st = buf_status(&b);
     if (st == HULL_OK)
-        st = settle_counts(s, &b);
+        st = lines_settle(&b, s->counts_path, s->bless, &s->failed);
+    buf_fini(&b);
+    return st;
+}
+
+/* Against the file, unless some tests were left out. */
+static hull_status check_tallies(suite *s)
+{
+    hull_status st = HULL_OK;
+    buf b;
+
+    if (s->tally_path == NULL || s->only != NULL)
+        return HULL_OK;
+    buf_init(&b, 1 << 20);
+    buf_puts(&b, TALLY_HEAD);
+    for (size_t i = 0; i < s->n_tallies; i++)
+        if (!s->tallies[i].t.off)
+            tally_print(&b, &s->tallies[i].t, s->tallies[i].suite);
+    st = lines_settle(&b, s->tally_path, s->bless, &s->failed);
     buf_fini(&b);
     return st;
 }
@@ -850,13 +866,21 @@ static void run_all(suite *s)
 
         if (s->only != NULL && !str_contains(str_of(t->name), s->only))
             continue;
-        if ((t->light && !s->light) ||
-            (s->deadline != 0 && time_ns() > s->deadline)) {
+        if (s->deadline != 0 && time_ns() > s->deadline) {
+            s->skipped++;
+            s->tally_path = NULL; /* it lacks some */
+            continue;
+        }
+        if (t->light && !s->light) {
+            if (run_test(s, t, true) != HULL_OK) {
+                printf("FAIL %s: %s\n", t->name, hull_last_error());
+                s->failed++;
+            }
             s->skipped++;
             continue;
         }
         t->ran = true;
-        t->ok = run_test(t) == HULL_OK;
+        t->ok = run_test(s, t, false) == HULL_OK;
         judge(s, t);
     }
 }
@@ -877,6 +901,8 @@ static hull_status run_suite(suite *s, int argc, char **argv)
             s->only = argv[++i];
         else if (strcmp(argv[i], "--counts") == 0 && i + 1 < argc)
             s->counts_path = argv[++i];
+        else if (strcmp(argv[i], "--tally") == 0 && i + 1 < argc)
+            s->tally_path = argv[++i];
         else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc &&
                  str_to_i64(&seconds, str_of(argv[i + 1])))
             i++;
@@ -905,7 +931,8 @@ static hull_status run_suite(suite *s, int argc, char **argv)
         TRY(renew_list(s));
         TRY(write_list(s));
     }
-    return check_counts(s);
+    TRY(check_counts(s));
+    return check_tallies(s);
 }
 
 int main(int argc, char **argv)

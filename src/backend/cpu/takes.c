@@ -135,6 +135,17 @@ bool takes_bool(const graph *g, const node *n)
     return cpu_all_dtype(g, n, HULL_BOOL);
 }
 
+bool takes_u8(const graph *g, const node *n)
+{
+    return cpu_all_dtype(g, n, HULL_U8);
+}
+
+bool takes_any_inf(const graph *g, const node *n)
+{
+    return takes_f32_to_any(g, n) && attr_bool(n, "negative") &&
+           attr_bool(n, "positive");
+}
+
 /* Elements of whole bytes that are what they are. */
 static bool is_plain(const graph *g, val v, uint32_t most)
 {
@@ -177,10 +188,11 @@ bool takes_resize(const graph *g, const node *n)
                : graph_type(g, n->in[0])->dtype == HULL_F32;
 }
 
-static bool is_cast_int(hull_dtype dt)
+static bool is_cast(hull_dtype dt)
 {
     return dt == HULL_I64 || dt == HULL_I32 || dt == HULL_U8 ||
-           dt == HULL_I8 || dt == HULL_BOOL;
+           dt == HULL_I8 || dt == HULL_BOOL || dt == HULL_F32 ||
+           dtype_is_half(dt);
 }
 
 bool takes_pack(const graph *g, const node *n)
@@ -194,12 +206,10 @@ bool takes_cast(const graph *g, const node *n)
     hull_dtype from = graph_type(g, n->in[0])->dtype;
     hull_dtype to = graph_type(g, n->out[0])->dtype;
 
-    if (from == HULL_F32)
-        return is_cast_int(to) || to == HULL_F16 || to == HULL_BF16;
-    if (from == HULL_F16 || from == HULL_BF16)
+    if (from == HULL_F64 || from == HULL_I16)
         return to == HULL_F32;
-    return is_cast_int(from) && from != to &&
-           (is_cast_int(to) || to == HULL_F32);
+    return from != to && is_cast(from) &&
+           (is_cast(to) || (from == HULL_F32 && to == HULL_F64));
 }
 
 /* Rows of w as they are, or narrow ones in panels; the rest is f32. */

@@ -74,6 +74,8 @@ static void typed_row(const void *user, const row *r)
     TYPED(int_max_##bits, s, s, a < b ? b : a)
 INT_OPS(int64_t, uint64_t, i64)
 INT_OPS(int32_t, uint32_t, i32)
+TYPED(and_u8, uint8_t, uint8_t, a & b)
+TYPED(shift_right_u8, uint8_t, uint8_t, b < 8 ? a >> b : 0)
 TYPED(and_bool, uint8_t, uint8_t, (a != 0) & (b != 0))
 TYPED(or_bool, uint8_t, uint8_t, (a | b) != 0)
 TYPED(xor_bool, uint8_t, uint8_t, (a != 0) ^ (b != 0))
@@ -107,6 +109,8 @@ static const struct {
     ROWS(HULL_F32, f32) ROWS(HULL_I64, i64) ROWS(HULL_I32, i32)
 #undef ROWS
     {OP_and, HULL_BOOL, and_bool},
+    {OP_and, HULL_U8, and_u8},
+    {OP_shift_right, HULL_U8, shift_right_u8},
     {OP_or, HULL_BOOL, or_bool},
     {OP_xor, HULL_BOOL, xor_bool},
 };
@@ -189,10 +193,11 @@ hull_status VEC_NAME(cpu_where)(eval_ctx *cx, const node *n, const tensor *in,
 
 typedef void cast_fn(const void *x, void *y, int64_t n);
 typedef struct cast {
-    cast_fn *fn;
+    cast_fn *fn, *then; /* then: from the f32 that fn makes */
     const char *x;
     char *y;
     int64_t size_x, size_y;
+    hull_dtype from, to;
 } cast;
 
 #define CAST(name, from, to, value)                                       \
@@ -236,6 +241,11 @@ CAST(bool_i32, uint8_t, int32_t, x != 0)
 CAST(bool_u8, uint8_t, uint8_t, x != 0)
 CAST(bool_i8, uint8_t, int8_t, x != 0)
 CAST(not_bool, uint8_t, uint8_t, x == 0)
+CAST(nan_bool, float, uint8_t, x != x)
+CAST(inf_bool, float, uint8_t, fabsf(x) > 0x1.fffffep127f)
+CAST(i16_f32, int16_t, float, x)
+CAST(f64_f32, double, float, x)
+CAST(f32_f64, float, double, x)
 
 static void f32_bf16(const void *vx, void *vy, int64_t n)
 {
@@ -304,6 +314,8 @@ static const struct {
     {HULL_F32, HULL_I64, f32_i64},   {HULL_F32, HULL_I32, f32_i32},
     {HULL_F32, HULL_U8, f32_u8},     {HULL_F32, HULL_I8, f32_i8},
     {HULL_F32, HULL_BOOL, f32_bool},
+    {HULL_F32, HULL_F64, f32_f64},   {HULL_F64, HULL_F32, f64_f32},
+    {HULL_I16, HULL_F32, i16_f32},
 #define ROWS(dt, name)                                                  \
     {dt, HULL_F32, name##_f32}, {dt, HULL_I64, name##_i64},             \
     {dt, HULL_I32, name##_i32}, {dt, HULL_U8, name##_u8},               \
@@ -315,25 +327,67 @@ static const struct {
     {HULL_U8, HULL_BOOL, u8_bool},   {HULL_I8, HULL_BOOL, i8_bool},
 };
 
+static cast_fn *cast_of(hull_dtype from, hull_dtype to)
+{
+    for (size_t i = 0; i < COUNT_OF(casts); i++)
+        if (casts[i].from == from && casts[i].to == to)
+            return casts[i].fn;
+    return NULL;
+}
+
+/* Between 16 bits and others, through f32, which holds all of 16 bits and all
+ * integers that f16 has. bf16 has larger ones: they would be rounded twice. */
+static void cast_twice(const cast *c, const char *x, char *y, int64_t n)
+{
+    float mid[256];
+    bool large = false;
+
+    for (int64_t some; n > 0; n -= some) {
+        some = n < 256 ? n : 256;
+        c->fn(x, mid, some);
+        c->then(mid, y, some);
+        for (int64_t i = 0; i < some; i++)
+            large = large || fabsf(mid[i]) > 0x1p24f;
+        if (large && c->to == HULL_BF16 && dtype_is_int(c->from))
+            for (int64_t i = 0; i < some; i++)
+                store_f64(c->to, y, (uint64_t)i,
+                          load_f64(c->from, x, (uint64_t)i));
+        x += some * c->size_x;
+        y += some * c->size_y;
+    }
+}
+
 static void cast_part(void *user, int64_t begin, int64_t end)
 {
     const cast *c = user;
+    const char *x = c->x + begin * c->size_x;
+    char *y = c->y + begin * c->size_y;
 
-    c->fn(c->x + begin * c->size_x, c->y + begin * c->size_y, end - begin);
+    if (c->then != NULL)
+        cast_twice(c, x, y, end - begin);
+    else
+        c->fn(x, y, end - begin);
 }
 
 hull_status VEC_NAME(cpu_cast)(eval_ctx *cx, const node *n, const tensor *in,
                                tensor *out)
 {
-    cast c = {.x = in[0].data, .y = out->data};
+    cast c = {.x = in[0].data, .y = out->data, .from = in[0].dtype,
+              .to = out->dtype};
 
-    c.size_x = hull_dtype_bits(in[0].dtype) / 8;
-    c.size_y = hull_dtype_bits(out->dtype) / 8;
-    for (size_t i = 0; i < COUNT_OF(casts); i++)
-        if (casts[i].from == in[0].dtype && casts[i].to == out->dtype)
-            c.fn = casts[i].fn;
+    c.size_x = hull_dtype_bits(c.from) / 8;
+    c.size_y = hull_dtype_bits(c.to) / 8;
+    c.fn = cast_of(c.from, c.to);
+    if (c.fn == NULL && (dtype_is_half(c.from) || dtype_is_half(c.to))) {
+        c.then = cast_of(HULL_F32, c.to);
+        c.fn = c.then != NULL ? cast_of(c.from, HULL_F32) : NULL;
+    }
     if (n->op == OP_not)
-        c.fn = in[0].dtype == HULL_BOOL ? not_bool : NULL;
+        c.fn = c.from == HULL_BOOL ? not_bool : NULL;
+    else if (n->op == OP_is_nan)
+        c.fn = nan_bool;
+    else if (n->op == OP_is_inf)
+        c.fn = inf_bool;
     if (c.fn == NULL)
         return op_get(n->op)->eval(cx, n, in, out);
     cpu_parallel(cx, tensor_numel(out), 4096, 0.3, cast_part, &c);
