@@ -135,17 +135,6 @@ bool takes_bool(const graph *g, const node *n)
     return cpu_all_dtype(g, n, HULL_BOOL);
 }
 
-bool takes_u8(const graph *g, const node *n)
-{
-    return cpu_all_dtype(g, n, HULL_U8);
-}
-
-bool takes_any_inf(const graph *g, const node *n)
-{
-    return takes_f32_to_any(g, n) && attr_bool(n, "negative") &&
-           attr_bool(n, "positive");
-}
-
 /* Elements of whole bytes that are what they are. */
 static bool is_plain(const graph *g, val v, uint32_t most)
 {
@@ -206,10 +195,7 @@ bool takes_cast(const graph *g, const node *n)
     hull_dtype from = graph_type(g, n->in[0])->dtype;
     hull_dtype to = graph_type(g, n->out[0])->dtype;
 
-    if (from == HULL_F64 || from == HULL_I16)
-        return to == HULL_F32;
-    return from != to && is_cast(from) &&
-           (is_cast(to) || (from == HULL_F32 && to == HULL_F64));
+    return from != to && is_cast(from) && is_cast(to);
 }
 
 /* Rows of w as they are, or narrow ones in panels; the rest is f32. */

@@ -74,8 +74,6 @@ static void typed_row(const void *user, const row *r)
     TYPED(int_max_##bits, s, s, a < b ? b : a)
 INT_OPS(int64_t, uint64_t, i64)
 INT_OPS(int32_t, uint32_t, i32)
-TYPED(and_u8, uint8_t, uint8_t, a & b)
-TYPED(shift_right_u8, uint8_t, uint8_t, b < 8 ? a >> b : 0)
 TYPED(and_bool, uint8_t, uint8_t, (a != 0) & (b != 0))
 TYPED(or_bool, uint8_t, uint8_t, (a | b) != 0)
 TYPED(xor_bool, uint8_t, uint8_t, (a != 0) ^ (b != 0))
@@ -109,8 +107,6 @@ static const struct {
     ROWS(HULL_F32, f32) ROWS(HULL_I64, i64) ROWS(HULL_I32, i32)
 #undef ROWS
     {OP_and, HULL_BOOL, and_bool},
-    {OP_and, HULL_U8, and_u8},
-    {OP_shift_right, HULL_U8, shift_right_u8},
     {OP_or, HULL_BOOL, or_bool},
     {OP_xor, HULL_BOOL, xor_bool},
 };
@@ -241,11 +237,6 @@ CAST(bool_i32, uint8_t, int32_t, x != 0)
 CAST(bool_u8, uint8_t, uint8_t, x != 0)
 CAST(bool_i8, uint8_t, int8_t, x != 0)
 CAST(not_bool, uint8_t, uint8_t, x == 0)
-CAST(nan_bool, float, uint8_t, x != x)
-CAST(inf_bool, float, uint8_t, fabsf(x) > 0x1.fffffep127f)
-CAST(i16_f32, int16_t, float, x)
-CAST(f64_f32, double, float, x)
-CAST(f32_f64, float, double, x)
 
 static void f32_bf16(const void *vx, void *vy, int64_t n)
 {
@@ -314,8 +305,6 @@ static const struct {
     {HULL_F32, HULL_I64, f32_i64},   {HULL_F32, HULL_I32, f32_i32},
     {HULL_F32, HULL_U8, f32_u8},     {HULL_F32, HULL_I8, f32_i8},
     {HULL_F32, HULL_BOOL, f32_bool},
-    {HULL_F32, HULL_F64, f32_f64},   {HULL_F64, HULL_F32, f64_f32},
-    {HULL_I16, HULL_F32, i16_f32},
 #define ROWS(dt, name)                                                  \
     {dt, HULL_F32, name##_f32}, {dt, HULL_I64, name##_i64},             \
     {dt, HULL_I32, name##_i32}, {dt, HULL_U8, name##_u8},               \
@@ -384,10 +373,6 @@ hull_status VEC_NAME(cpu_cast)(eval_ctx *cx, const node *n, const tensor *in,
     }
     if (n->op == OP_not)
         c.fn = c.from == HULL_BOOL ? not_bool : NULL;
-    else if (n->op == OP_is_nan)
-        c.fn = nan_bool;
-    else if (n->op == OP_is_inf)
-        c.fn = inf_bool;
     if (c.fn == NULL)
         return op_get(n->op)->eval(cx, n, in, out);
     cpu_parallel(cx, tensor_numel(out), 4096, 0.3, cast_part, &c);
