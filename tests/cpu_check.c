@@ -319,7 +319,8 @@ static hull_status run_steps(trial *t, cpu_level level)
         for (uint32_t k = 0; k < s->n_in; k++)
             from[k] = v[s->in[k]];
         rank = joint_shape(from, s->n_in, dims);
-        TRY(eval_temp(&cx, to, HULL_F32, dims, rank));
+        TRY(eval_temp(&cx, to, s->to != HULL_NONE ? s->to : HULL_F32, dims,
+                      rank));
         TRY(run(&cx, &one, from, to));
     }
     memcpy(t->want[0].data, v[n_in + c.n - 1].data,
@@ -330,11 +331,13 @@ static hull_status run_steps(trial *t, cpu_level level)
 /* NaNs are equal whatever their bits are. */
 static bool same_floats(const tensor *a, const tensor *b)
 {
-    const float *x = a->data, *y = b->data;
+    size_t size = hull_dtype_bits(a->dtype) / 8;
 
     for (int64_t i = 0; i < tensor_numel(a); i++)
-        if (memcmp(&x[i], &y[i], sizeof *x) != 0 &&
-            !(isnan(x[i]) && isnan(y[i])))
+        if (memcmp((char *)a->data + (size_t)i * size,
+                   (char *)b->data + (size_t)i * size, size) != 0 &&
+            !(isnan(load_f64(a->dtype, a->data, (uint64_t)i)) &&
+              isnan(load_f64(b->dtype, b->data, (uint64_t)i))))
             return false;
     return true;
 }

@@ -5,23 +5,25 @@
  * to the result's shape; step k computes value n_in + k from operands and
  * earlier steps, and the last one is the result:
  *
- *   ops     names of the steps' ops
+ *   ops     names of the steps' ops; a cast is the dtype that it makes
  *   args    the values that the steps read, step by step
  *   params  their attributes that are floats or bools, step by step, in the
  *           order of the op's schema
  *
  * The reference runs the kernels of these ops one after the other, each result
- * rounded to the operands' dtype, so that a chain is what its nodes were.
+ * rounded to the dtype of what it reads, so a chain is what its nodes were.
  */
 #include "ops/family.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define STEP(name) {OP_##name, sizeof #name - 1, #name}
+#define STEP(name) {OP_##name, HULL_NONE, sizeof #name - 1, #name}
+#define STEP_TO(dt, name) {OP_cast, dt, sizeof name - 1, name}
 /* Common ones first: a kernel looks them up in every run. */
 static const struct {
     op_code op;
+    hull_dtype to;
     size_t n;
     const char *name;
 } chained[] = {
@@ -33,23 +35,32 @@ static const struct {
     STEP(log),   STEP(expm1), STEP(rsqrt),      STEP(erf),
     STEP(sin),   STEP(cos),   STEP(floor),      STEP(ceil),
     STEP(round), STEP(trunc), STEP(softplus),   STEP(elu),
+    STEP_TO(HULL_F32, "f32"), STEP_TO(HULL_F16, "f16"),
+    STEP_TO(HULL_BF16, "bf16"),
 };
+/* Attributes, in the order of the schema. */
+enum { OPS, ARGS, PARAMS };
 
-bool chain_takes(op_code op)
+const char *chain_name(const node *n)
 {
+    hull_dtype to = n->op == OP_cast ? attr_dtype(n, "to") : HULL_NONE;
+
     for (size_t i = 0; i < COUNT_OF(chained); i++)
-        if (chained[i].op == op)
-            return true;
-    return false;
+        if (chained[i].op == n->op && chained[i].to == to)
+            return chained[i].name;
+    return NULL;
 }
 
-static op_code op_named(str name)
+static bool name_step(chain_step *s, str name)
 {
     for (size_t i = 0; i < COUNT_OF(chained); i++)
-        if (chained[i].n == name.n &&
-            memcmp(chained[i].name, name.p, name.n) == 0)
-            return chained[i].op;
-    return OP_none;
+        if (chained[i].n == name.n && chained[i].name[0] == name.p[0] &&
+            memcmp(chained[i].name, name.p, name.n) == 0) {
+            s->op = chained[i].op;
+            s->to = chained[i].to;
+            return true;
+        }
+    return false;
 }
 
 node chain_node(const chain_step *s)
@@ -87,6 +98,10 @@ static hull_status read_params(chain_step *s, const node *n,
         attr_kind kind = info->attrs[i].kind;
 
         s->attrs[i] = info->attrs[i].def;
+        if (kind == ATTR_DTYPE)
+            s->attrs[i].u.dt = s->to;
+        if (s->op == OP_cast)
+            continue; /* nothing else to say */
         if (kind != ATTR_FLOAT && kind != ATTR_BOOL)
             continue;
         if (*at >= params->u.floats.n)
@@ -103,8 +118,8 @@ static hull_status read_params(chain_step *s, const node *n,
 
 hull_status chain_read(chain_code *out, const node *n)
 {
-    const attr *ops = node_attr(n, "ops"), *args = node_attr(n, "args");
-    const attr *params = node_attr(n, "params");
+    const attr *ops = &n->attrs[OPS], *args = &n->attrs[ARGS];
+    const attr *params = &n->attrs[PARAMS];
     uint32_t n_args = 0, n_params = 0;
     char what[128];
 
@@ -117,8 +132,7 @@ hull_status chain_read(chain_code *out, const node *n)
     for (uint32_t i = 0; i < out->n; i++) {
         chain_step *s = &out->steps[i];
 
-        s->op = op_named(ops->u.strs.p[i]);
-        if (s->op == OP_none)
+        if (!name_step(s, ops->u.strs.p[i]))
             return fail(HULL_EINVAL, "%s: '%.*s' is no op of chains",
                         node_what(n, what), STR_ARG(ops->u.strs.p[i]));
         s->n_in = (uint32_t)op_get(s->op)->in_min;
@@ -131,25 +145,44 @@ hull_status chain_read(chain_code *out, const node *n)
     return HULL_OK;
 }
 
+hull_status chain_dtypes(hull_dtype *dt, const chain_code *c, const node *n)
+{
+    char what[128];
+
+    for (uint32_t i = 0; i < c->n; i++) {
+        const chain_step *s = &c->steps[i];
+
+        dt[n->n_in + i] = s->to != HULL_NONE ? s->to : dt[s->in[0]];
+        if (dt[s->in[0]] != dt[s->in[s->n_in - 1]])
+            return fail(HULL_EINVAL, "%s: '%s' reads %s and %s, want one dtype",
+                        node_what(n, what), op_get(s->op)->name,
+                        hull_dtype_name(dt[s->in[0]]),
+                        hull_dtype_name(dt[s->in[1]]));
+    }
+    return HULL_OK;
+}
+
 hull_status chain_infer(graph *g, node *n)
 {
     const type *first = NULL, *t = NULL;
     type so_far;
     dim dims[HULL_MAX_RANK];
+    hull_dtype dt[CHAIN_OPERANDS + CHAIN_STEPS];
     uint32_t rank = 0;
     chain_code c;
 
     TRY(chain_read(&c, n));
     TRY(infer_tensor(&first, g, n, 0));
-    TRY(infer_want(n, first, WANT_FLOAT));
     so_far = *first;
     for (uint32_t i = 0; i < n->n_in; i++) {
         TRY(infer_tensor(&t, g, n, i));
-        TRY(infer_same(n, first, t));
+        TRY(infer_want(n, t, WANT_FLOAT));
         TRY(infer_broadcast(g, n, &so_far, t, dims, &rank));
         so_far = type_tensor(g->m, first->dtype, dims, rank);
+        dt[i] = t->dtype;
     }
-    return infer_out(g, n, 0, first->dtype, so_far.dims, so_far.rank);
+    TRY(chain_dtypes(dt, &c, n));
+    return infer_out(g, n, 0, dt[n->n_in + c.n - 1], so_far.dims, so_far.rank);
 }
 
 /* x at the result's shape: itself, or a copy. */
@@ -162,7 +195,7 @@ static hull_status broadcast(tensor *to, eval_ctx *cx, const node *n,
     if (x->rank == out->rank && tensor_numel(x) == tensor_numel(out))
         return HULL_OK;
     TRY(walk_begin(&w, n, x, 1, out));
-    TRY(eval_temp(cx, to, out->dtype, out->shape, out->rank));
+    TRY(eval_temp(cx, to, x->dtype, out->shape, out->rank));
     for (; w.more; walk_next(&w))
         for (int64_t i = 0; i < w.row; i++)
             store_f64(to->dtype, to->data, (uint64_t)(w.at_out + i),
@@ -175,11 +208,15 @@ hull_status chain_eval(eval_ctx *cx, const node *n, const tensor *in,
                        tensor *out)
 {
     tensor v[CHAIN_OPERANDS + CHAIN_STEPS], from[2] = {{0}};
+    hull_dtype dt[CHAIN_OPERANDS + CHAIN_STEPS];
     chain_code c;
 
     TRY(chain_read(&c, n));
-    for (uint32_t k = 0; k < n->n_in; k++)
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        dt[k] = in[k].dtype;
         TRY(broadcast(&v[k], cx, n, &in[k], out));
+    }
+    TRY(chain_dtypes(dt, &c, n));
     for (uint32_t i = 0; i < c.n; i++) {
         const chain_step *s = &c.steps[i];
         tensor *to = &v[n->n_in + i];
@@ -187,7 +224,7 @@ hull_status chain_eval(eval_ctx *cx, const node *n, const tensor *in,
 
         *to = *out;
         if (i + 1 < c.n)
-            TRY(eval_temp(cx, to, out->dtype, out->shape, out->rank));
+            TRY(eval_temp(cx, to, dt[n->n_in + i], out->shape, out->rank));
         for (uint32_t k = 0; k < s->n_in; k++)
             from[k] = v[s->in[k]];
         TRY(op_get(s->op)->eval(cx, &one, from, to));

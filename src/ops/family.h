@@ -159,6 +159,7 @@ hull_status product_plan_get(product_plan *out, const node *n, const tensor *in,
 #define CHAIN_OPERANDS 12
 typedef struct chain_step {
     op_code op;
+    hull_dtype to; /* of a cast; HULL_NONE: no cast */
     uint32_t n_in, in[2];
     attr attrs[2]; /* as in a node of this op */
 } chain_step;
@@ -170,7 +171,12 @@ typedef struct chain_code {
 hull_status chain_read(chain_code *out, const node *n) MUST_CHECK;
 /* The step as a node for a kernel of its op; points into s. */
 node chain_node(const chain_step *s);
-bool chain_takes(op_code op); /* may be a step */
+/* The values' dtypes, behind those of the operands, which are there.
+ * HULL_EINVAL when a step reads several. */
+hull_status chain_dtypes(hull_dtype *dt, const chain_code *c, const node *n)
+    MUST_CHECK;
+/* The name of the node as a step; NULL: its op is none. */
+const char *chain_name(const node *n);
 
 /* numel = outer * len * inner. */
 typedef struct split {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
- * fuse_chains.c - pointwise nodes of f32 become one node `chain`: a node joins
- * the chain that all of its readers are in, when its result has the shape of
- * the chain's. What does not depend on an input stays outside: it is computed
- * once, by the prepare program or in a plan's first run. Nothing is rounded
- * otherwise. HULL_LOG=passes:debug tells why a node did not join its reader.
+ * fuse_chains.c - pointwise nodes of f32, and casts between f32 and 16 bits,
+ * become one node `chain`: a node joins the chain that all of its readers are
+ * in, when its result has the shape of the chain's. What does not depend on an
+ * input stays outside: it is computed once, by the prepare program or in a
+ * plan's first run. Nothing is rounded otherwise. HULL_LOG=passes:debug tells
+ * why a node did not join its reader.
  */
 #include "ops/family.h"
 #include "passes/pass.h"
@@ -69,6 +70,15 @@ static bool spreads(const type *x, const type *y)
            y->dims[y->rank - 1] < SHORT_ROW;
 }
 
+static bool is_step_dtype(const node *n, hull_dtype dt)
+{
+    return n->op == OP_cast
+               ? dt == HULL_F32 ? dtype_is_half(attr_dtype(n, "to"))
+                                : dtype_is_half(dt) &&
+                                      attr_dtype(n, "to") == HULL_F32
+               : dt == HULL_F32;
+}
+
 /* Why n can be no step; NULL: it can. */
 static const char *why_no_step(const chainer *c, const node *n)
 {
@@ -79,7 +89,7 @@ static const char *why_no_step(const chainer *c, const node *n)
     for (uint32_t i = 0; i < n->n_in; i++) {
         const type *t = graph_type(c->g, n->in[i]);
 
-        if (t->dtype != HULL_F32)
+        if (!is_step_dtype(n, t->dtype))
             return "it is not of f32";
         if (spreads(t, graph_type(c->g, n->out[0])))
             return "an operand is broadcast along a short last axis";
@@ -131,7 +141,7 @@ static void assign(chainer *c, uint32_t at)
 {
     node *n = c->order[at];
     uint32_t k = MIXED;
-    const char *why = chain_takes(n->op) ? why_no_step(c, n) : "";
+    const char *why = chain_name(n) != NULL ? why_no_step(c, n) : "";
 
     if (why == NULL) {
         val y = n->out[0];
@@ -214,10 +224,10 @@ static void build(chainer *c, node *last)
         const node *s = p.steps[k];
         const op_info *info = op_get(s->op);
 
-        ops[k] = str_of(info->name);
+        ops[k] = str_of(chain_name(s));
         for (uint32_t i = 0; i < s->n_in; i++)
             args[n_args++] = value_number(&p, s->in[i]);
-        for (uint32_t i = 0; i < info->n_attrs; i++)
+        for (uint32_t i = 0; s->op != OP_cast && i < info->n_attrs; i++)
             if (info->attrs[i].kind == ATTR_FLOAT)
                 params[n_params++] = s->attrs[i].u.f;
             else if (info->attrs[i].kind == ATTR_BOOL)

@@ -40,7 +40,9 @@ static void lowers(const char *body, const char *want)
         assert_int_equal(chain_read(&c, n), HULL_OK);
         for (uint32_t i = 0; i < c.n; i++)
             snprintf(found + strlen(found), sizeof found - strlen(found),
-                     "%s ", op_get(c.steps[i].op)->name);
+                     "%s ", c.steps[i].to != HULL_NONE
+                                ? hull_dtype_name(c.steps[i].to)
+                                : op_get(c.steps[i].op)->name);
         snprintf(found + strlen(found), sizeof found - strlen(found),
                  "of %u;", n->n_in);
     }
@@ -83,6 +85,24 @@ static void test_joins(void **state)
            "  %0 = matmul %x, %w\n  %1 = relu %0\n  %2 = neg %1\n"
            "  %3 = exp %2\n  return %3\n",
            "neg exp of 1;");
+}
+
+/* 16 bits are widened and rounded inside; what else a cast makes is left. */
+static void test_casts(void **state)
+{
+    (void)state;
+    if (!has_kernel())
+        skip();
+    lowers("%x: f16[N,24]) {\n"
+           "  %s = weight \"s\" : f16[1]\n"
+           "  %0 = mul %x, %s\n  %1 = gelu %0\n  %2 = sub %1, %x\n"
+           "  return %2\n",
+           "f32 mul f16 f32 gelu f16 f32 f32 sub f16 of 2;");
+    lowers("%x: bf16[7]) {\n  %0 = tanh %x\n  return %0\n",
+           "f32 tanh bf16 of 1;");
+    lowers("%x: f32[7], %i: i32[7]) {\n"
+           "  %0 = cast %i {to=f32}\n  %1 = mul %0, %x\n"
+           "  %2 = cast %1 {to=i64}\n  return %2\n", "");
 }
 
 static void test_leaves(void **state)
@@ -166,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_casts),
         cmocka_unit_test(test_leaves),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_tells_why),

@@ -377,18 +377,18 @@ static hull_status zip_short(bool *done, eval_ctx *cx, const node *n,
     return HULL_OK;
 }
 
-/* Powers that are products: with this exponent, if it is one. */
-static map_fn *power_map(const tensor *e)
+/* Powers that are products: with this exponent. */
+static map_fn *power_map(float e)
 {
-    float v = tensor_numel(e) == 1 ? *(const float *)e->data : 0.0f;
-
-    return v == 2.0f ? map_square : v == 3.0f ? map_cube : NULL;
+    return e == 2.0f ? map_square : e == 3.0f ? map_cube : NULL;
 }
 
 static bool plain_power(eval_ctx *cx, const tensor *in, tensor *out)
 {
-    map m = {.fn = power_map(&in[1]), .x = in[0].data, .y = out->data};
+    map m = {.x = in[0].data, .y = out->data};
 
+    if (tensor_numel(&in[1]) == 1)
+        m.fn = power_map(*(const float *)in[1].data);
     if (m.fn == NULL || tensor_numel(&in[0]) != tensor_numel(out))
         return false;
     cpu_parallel(cx, tensor_numel(out), 1024, 0.2, map_part, &m);

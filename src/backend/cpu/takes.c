@@ -82,15 +82,28 @@ bool takes_f32(const graph *g, const node *n)
     return cpu_all_dtype(g, n, HULL_F32);
 }
 
-/* The vectors' bounds do not pass NaN on. */
+/* Steps of f32, or casts from and to it. The vectors' bounds do not pass NaN
+ * on. */
 bool takes_chain(const graph *g, const node *n)
 {
     const attr *params = node_attr(n, "params");
+    hull_dtype dt[CHAIN_OPERANDS + CHAIN_STEPS];
+    chain_code c;
 
     for (uint32_t i = 0; i < params->u.floats.n; i++)
         if (isnan(params->u.floats.p[i]))
             return false;
-    return cpu_all_dtype(g, n, HULL_F32);
+    for (uint32_t i = 0; i < n->n_in && i < CHAIN_OPERANDS; i++)
+        dt[i] = graph_type(g, n->in[i])->dtype;
+    if (chain_read(&c, n) != HULL_OK || chain_dtypes(dt, &c, n) != HULL_OK)
+        return false; /* the shape rule saw to that */
+    for (uint32_t i = 0; i < c.n; i++) {
+        hull_dtype from = dt[c.steps[i].in[0]], to = dt[n->n_in + i];
+
+        if (from != HULL_F32 && (to != HULL_F32 || !dtype_is_half(from)))
+            return false;
+    }
+    return true;
 }
 
 bool takes_division(const graph *g, const node *n)
