@@ -399,12 +399,12 @@ def support_tally():
     wants, by_op, sized = kernel_wants(), [], []
     few = ["aten", "contrib", "shared", "debian"]
     for op, by in ops.items():
-        bare = sum(b for _, b, _ in by.values())
+        bare = sum(b for b, _ in by.values())
         if bare:
             by_op.append((-bare, [f"`{op}`"] + [
-                f"{by[s][1]} of {by[s][0]}" if s in by and by[s][1] else ""
+                str(by[s][0]) if s in by and by[s][0] else ""
                 for s in few] + [", or ".join(wants.get(op, ["no kernel"]))]))
-        if any(z for _, _, z in by.values()):
+        if any(z for _, z in by.values()):
             sized.append(op)
     return ("\n" + table(["models", "without a node on ref"], rows) + "\n" +
             table(["op", "ATen", "ONNX Runtime", "ONNX 1.23", "ONNX 1.12",

@@ -27,7 +27,6 @@ static hull_status count_node(void *user, const node_report *r)
 
     if (op_get(op)->traits & (OP_LEAF | OP_VIEW | OP_CONTROL))
         return HULL_OK;
-    c->t->nodes[op]++;
     if (!c->block && r->why_not == NULL)
         return HULL_OK;
     n = strlen(c->t->why);
@@ -90,9 +89,8 @@ void tally_print(buf *b, const tally *t, const char *suite)
                t->clean);
     for (int i = 0; i < OP_COUNT; i++)
         if (t->bare[i] + t->sized[i] > 0)
-            buf_printf(b, "%s %s %" PRIu32 " %" PRIu32 " %" PRIu32 "\n", suite,
-                       op_get((op_code)i)->name, t->nodes[i], t->bare[i],
-                       t->sized[i]);
+            buf_printf(b, "%s %s %" PRIu32 " %" PRIu32 "\n", suite,
+                       op_get((op_code)i)->name, t->bare[i], t->sized[i]);
 }
 
 /* ---- files of lines ------------------------------------------------------ */

@@ -14,20 +14,20 @@
 
 #define TALLY_HEAD                                                          \
     "# What suites of tests leave to reference kernels on cpu: tests/tally.h.\n" \
-    "# SUITE models MODELS CLEAN; SUITE OP NODES WITHOUT-KERNEL IN-REF-BLOCKS\n"
+    "# SUITE models MODELS CLEAN; SUITE OP WITHOUT-KERNEL IN-REF-BLOCKS\n"
 
 typedef struct tally {
     bool off;                /* this CPU has no kernels: nothing to compare */
     uint32_t models, clean;  /* clean: no node on a reference kernel */
-    uint32_t nodes[OP_COUNT], bare[OP_COUNT], sized[OP_COUNT];
+    uint32_t bare[OP_COUNT], sized[OP_COUNT];
     char why[512];           /* the last model's nodes that are on one */
 } tally;
 
 hull_status tally_begin(tally *t) MUST_CHECK;
 /* out_ref: how many nodes of m run on reference kernels. */
 hull_status tally_add(tally *t, const module *m, uint32_t *out_ref) MUST_CHECK;
-/* Lines "SUITE OP NODES WITHOUT-KERNEL IN-REF-BLOCKS" for ops that have some of
- * the latter, and "SUITE models MODELS CLEAN". */
+/* Lines "SUITE OP WITHOUT-KERNEL IN-REF-BLOCKS" for ops that have some, and
+ * "SUITE models MODELS CLEAN". */
 void tally_print(buf *b, const tally *t, const char *suite);
 
 /* The file has b's lines, and no others that begin with a word that lines of b
