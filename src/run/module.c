@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* A run that makes less than this is no sooner done than fill and run. */
+#define LATE_LEAST ((uint64_t)32 << 20)
+
 device *module_device(const module *m, uint32_t block)
 {
     return devices_find(&m->devices, m->plan->blocks[block].backend);
@@ -256,6 +259,7 @@ hull_status module_new(module **out, plan *p, devices *ds)
     pthread_mutex_init(&m->retired_lock, NULL);
     pthread_cond_init(&m->retired_some, NULL);
     fill_memory_init(&m->memory);
+    m->late_least = LATE_LEAST;
     TRY_OUT(load_programs(m));
     m->has_reclaimer = pthread_create(&m->reclaimer, NULL, reclaim, m) == 0;
     *out = m;

@@ -21,6 +21,7 @@ struct hull_module {
     pthread_mutex_t refit; /* refits are serial; held for a whole one */
     fill_plan *fill;
     fill_memory memory;
+    uint64_t late_least;   /* bytes of slots; fill=late makes fewer at once */
 
     /* The reclaimer frees sets that nobody pins, so that no request does. */
     pthread_t reclaimer;

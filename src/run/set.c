@@ -433,6 +433,8 @@ static hull_status want_mode(filler *f, const options *o)
     fill_mode mode;
 
     TRY(fill_mode_of(&mode, o));
+    if (mode == FILL_LATE && f->fp->bytes < f->m->late_least)
+        mode = FILL_NOW;
     f->stream = mode != FILL_NOW;
     f->borrow = f->stream || option_on(o, OPT_borrow);
     f->set->settles = mode == FILL_LATE;

@@ -10,6 +10,8 @@
 
 #include <pthread.h>
 
+#include "run/module.h"
+
 #define WIDTH 256
 #define N_LAYERS 6
 #define N_TOKENS 300
@@ -112,6 +114,7 @@ static module *compile_model(const char *set, bool state)
     OK(devices_open(&ds, o));
     OK(plan_compile(&p, &fm, &ds, NULL));
     OK(module_new(&m, p, &ds));
+    m->late_least = 0;
     weights_unref(fm.native);
     ir_free(fm.m);
     options_free(o);
@@ -357,6 +360,19 @@ static void change_once(void *user, const device *d, const graph *g,
     *done = true;
 }
 
+static void small_sets_are_filled_at_once(void **state)
+{
+    module *m = compile_stack("backends=cpu");
+
+    (void)state;
+    m->late_least = (uint64_t)32 << 20;
+    OK(refit_with(m, "a.safetensors", "fill=late", NULL));
+    assert_true(number_of(m, "filled"));
+    OK(refit_with(m, "b.safetensors", "fill=run", NULL));
+    assert_false(number_of(m, "filled"));
+    module_unref(m);
+}
+
 static void a_changed_file_stops_runs(void **state)
 {
     module *m = compile_stack("backends=cpu");
@@ -594,6 +610,7 @@ int main(void)
         cmocka_unit_test(a_window_is_used_again),
         cmocka_unit_test(a_late_set_settles_after_a_run),
         cmocka_unit_test(a_held_set_settles),
+        cmocka_unit_test(small_sets_are_filled_at_once),
         cmocka_unit_test(a_changed_file_stops_runs),
         cmocka_unit_test(memory_must_outlive_the_call),
         cmocka_unit_test(a_table_lies_anywhere),
