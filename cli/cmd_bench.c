@@ -419,7 +419,7 @@ static json_t *refit_json(const refit_times *t, const hull_refit_report *r)
     const samples *ms = &t->ms;
     double median = samples_at(ms, 0.5), copied = samples_at(&t->copies, 0.5);
     uint64_t slots = r->slots_borrowed + r->slots_copied + r->slots_computed +
-                     r->slots_shared;
+                     r->slots_shared + r->slots_streamed;
 
     return json_pack(
         "{s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, "

@@ -202,7 +202,8 @@ static hull_status refit(cli *c, hull_module *m, hull_refit_report *r)
 
 static json_t *report_json(const hull_refit_report *r, double rate)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
+                     "s:f}",
                      "version", (json_int_t)r->version,
                      "bytes_read", (json_int_t)r->bytes_read,
                      "bytes_written", (json_int_t)r->bytes_written,
@@ -211,6 +212,7 @@ static json_t *report_json(const hull_refit_report *r, double rate)
                      "slots_copied", (json_int_t)r->slots_copied,
                      "slots_computed", (json_int_t)r->slots_computed,
                      "slots_shared", (json_int_t)r->slots_shared,
+                     "slots_streamed", (json_int_t)r->slots_streamed,
                      "kept", (json_int_t)r->kept,
                      "seconds", r->seconds, "gigabytes_per_second", rate);
 }
@@ -221,9 +223,11 @@ static void print_report(const cli *c, const hull_refit_report *r, double rate)
     printf("bytes: %" PRIu64 " read, %" PRIu64 " written, %" PRIu64
            " shared\n", r->bytes_read, r->bytes_written, r->bytes_shared);
     printf("slots: %" PRIu64 " copied, %" PRIu64 " computed, %" PRIu64
-           " borrowed, %" PRIu64 " shared; constants kept: %" PRIu64 "\n",
-           r->slots_copied, r->slots_computed, r->slots_borrowed,
-           r->slots_shared, r->kept);
+           " borrowed, %" PRIu64 " shared", r->slots_copied,
+           r->slots_computed, r->slots_borrowed, r->slots_shared);
+    if (r->slots_streamed > 0)
+        printf(", %" PRIu64 " left to runs", r->slots_streamed);
+    printf("; constants kept: %" PRIu64 "\n", r->kept);
     printf("time: %.6f s, %.2f GB/s\n", r->seconds, rate);
     printf("wrote %s\n", c->output);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A run that makes less than this is no sooner done than fill and run. */
-#define LATE_LEAST ((uint64_t)32 << 20)
+#define LATE_LEAST ((uint64_t)8 << 20)
 
 device *module_device(const module *m, uint32_t block)
 {

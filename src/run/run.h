@@ -157,7 +157,8 @@ struct weight_set {
     uint32_t n_blocks;
     bool borrows;        /* a changed file stops this set */
     binding *bound;      /* keep_sources, borrowed, streams; else NULL */
-    struct slot_stream *stream; /* NULL: every slot is filled */
+    struct slot_stream *stream; /* NULL: every slot is filled, or lies where
+                          * the caller asked for (borrow=on) */
     bool settles;        /* streams until a run has shown that it is used */
     _Atomic(bool) settling; /* it was asked for */
     options *options;    /* streams: of the fill, with fill=now */

@@ -665,7 +665,7 @@ static hull_status hold_settled(session *s)
 {
     weight_set *now;
 
-    if (s->held->stream == NULL)
+    if (s->held->stream == NULL || module_version(s->m) != s->held->version)
         return HULL_OK;
     TRY(module_pin(&now, s->m));
     if (now->version == s->held->version && now->stream == NULL) {

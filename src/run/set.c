@@ -467,7 +467,7 @@ static hull_status fill_slots(filler *f)
                           .groups = f->set->groups};
     TRY(pool_for(f->m->devices.pool, f->n_jobs, do_job, f));
     TRY(check_files(f));
-    if (f->streamed > 0)
+    if (f->stream && f->streamed + f->borrowed > 0)
         TRY(stream_new(&f->set->stream, f->m, f->fp, f->b, f->set->groups));
     place_slots(f);
     for (uint32_t i = 0; i < f->set->n_groups; i++)

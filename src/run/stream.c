@@ -16,7 +16,7 @@
 /* Bytes of slots that one step makes, where no node reads more: a part of all,
  * since fresh memory takes longer than the slots, and few enough to stay in the
  * last level of caches. */
-#define STEPS 12
+#define STEPS 6
 #define LEAST_STEP ((uint64_t)64 << 10)
 #define MOST_STEP ((uint64_t)16 << 20)
 
