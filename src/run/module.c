@@ -214,6 +214,7 @@ hull_status module_rollback(module *m)
         pthread_mutex_lock(&m->lock);
         current = m->current;
         m->current = m->previous;
+        atomic_store(&m->current->settling, false); /* it may ask again */
         m->previous = current;
         pthread_mutex_unlock(&m->lock);
     }

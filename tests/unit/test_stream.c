@@ -390,6 +390,23 @@ static void a_settled_set_needs_no_file(void **state)
     in_place = false;
 }
 
+/* It may have asked to be filled before it was replaced. */
+static void a_set_that_comes_back_settles(void **state)
+{
+    module *m = compile_stack("backends=cpu");
+    outputs want = wanted("backends=cpu", "a.safetensors"), got;
+
+    (void)state;
+    OK(refit_with(m, "a.safetensors", "fill=late", NULL));
+    m->current->settling = true;
+    OK(refit_with(m, "b.safetensors", "keep_previous=on", NULL));
+    OK(module_rollback(m));
+    got = outputs_of(m, 1);
+    assert_memory_equal(&got, &want, sizeof got);
+    wait_filled(m);
+    module_unref(m);
+}
+
 static void small_sets_are_filled_at_once(void **state)
 {
     module *m = compile_stack("backends=cpu");
@@ -641,6 +658,7 @@ int main(void)
         cmocka_unit_test(a_late_set_settles_after_a_run),
         cmocka_unit_test(a_held_set_settles),
         cmocka_unit_test(a_settled_set_needs_no_file),
+        cmocka_unit_test(a_set_that_comes_back_settles),
         cmocka_unit_test(small_sets_are_filled_at_once),
         cmocka_unit_test(a_changed_file_stops_runs),
         cmocka_unit_test(memory_must_outlive_the_call),
