@@ -2,8 +2,9 @@
  * SPDX-FileCopyrightText: 2026 The Hull authors
  *
  * fill_unit.c - a unit's sources into its slots, job by job: what one worker
- * does at a time. Files are read with pread, never through the mapping, so a
- * file that is truncated meanwhile is an error and not a signal. The caller's
+ * does at a time. Files are read with pread and not through the mapping, so a
+ * file that is truncated meanwhile is an error and not a signal; only a run that
+ * makes its slots (windows) reads the mapping where it is aligned. The caller's
  * memory is read where it lies.
  */
 #include "run/module.h"
@@ -165,14 +166,15 @@ static hull_status read_piece(void *user, size_t i)
     uint64_t begin = i * PART, left = r->to.size - begin;
     place to = r->to;
     fill_room *room;
-    hull_status st;
+    hull_status st, synced;
 
     to.off += begin;
     to.size = left < PART ? left : PART;
     TRY(fill_room_take(&room, &r->t->m->memory, r->u->d));
     st = upload_source(r->t, room->s, to, r->u, r->s, r->off + begin, false);
+    synced = r->u->d->be->stream_sync(room->s); /* another stream reads it */
     fill_room_give(&r->t->m->memory, room);
-    return st;
+    return st != HULL_OK ? st : synced;
 }
 
 static hull_status bring_source(fill_task *t, const fill_unit *u,

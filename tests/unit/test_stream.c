@@ -18,8 +18,8 @@
 #define ROWS 16   /* enough for panels */
 
 /* A table that is read as it is; a weight that the first and the last layer
- * read; one that a view shows long after it is first looked at; one that is a
- * result as well. */
+ * read; one that a view shows long after it is first looked at; some that are
+ * results as well, or only. */
 static const char head[] =
     "graph @main(%i: i64[16]";
 static const char weights_text[] =
@@ -80,9 +80,10 @@ static char *model_text(bool state)
     buf_printf(&b, "  %%s = add %%x%d, %%flat : f32[16,256]\n"
                "  %%t = mul %%s, %%%s : f32[16,256]\n", N_LAYERS + 1,
                state ? "a" : "k");
+    buf_puts(&b, "  %minus = neg %w1 : f32[256,256]\n");
     buf_puts(&b, state ? "  %a1 = add %a, %k : f32[256]\n"
-                         "  return %t, %k, %a1 -> \"a\"\n}\n"
-                       : "  return %t, %k\n}\n");
+                         "  return %t, %k, %flat, %minus, %a1 -> \"a\"\n}\n"
+                       : "  return %t, %k, %flat, %minus\n}\n");
     OK(buf_status(&b));
     return b.p;
 }
@@ -166,21 +167,24 @@ static void write_stack(const char *name, uint32_t seed, int from, int to)
 }
 
 typedef struct outputs {
-    float y[ROWS * WIDTH], k[WIDTH];
+    float y[ROWS * WIDTH], k[WIDTH], flat[WIDTH], minus[WIDTH * WIDTH];
 } outputs;
 
 static hull_status run_in(outputs *out, session *s)
 {
     static const int64_t ids = ROWS, y[] = {ROWS, WIDTH}, k[] = {WIDTH};
+    static const int64_t w[] = {WIDTH, WIDTH};
     int64_t tokens[ROWS] = {7, 0, N_TOKENS - 1, 150};
     hull_tensor in = {.data = tokens, .shape = &ids, .rank = 1,
                       .dtype = HULL_I64};
-    hull_tensor outs[2] = {
+    hull_tensor outs[4] = {
         {.data = out->y, .shape = y, .rank = 2, .dtype = HULL_F32},
-        {.data = out->k, .shape = k, .rank = 1, .dtype = HULL_F32}};
+        {.data = out->k, .shape = k, .rank = 1, .dtype = HULL_F32},
+        {.data = out->flat, .shape = k, .rank = 1, .dtype = HULL_F32},
+        {.data = out->minus, .shape = w, .rank = 2, .dtype = HULL_F32}};
 
     memset(out, 0, sizeof *out);
-    return session_run(s, &in, 1, outs, 2);
+    return session_run(s, &in, 1, outs, 4);
 }
 
 static outputs outputs_of(module *m, int runs)
@@ -264,7 +268,7 @@ static void a_window_is_used_again(void **state)
     json_int_t window;
 
     (void)state;
-    assert_true(number_of(m, "slots") == N_WEIGHTS); /* w0 has one, too */
+    assert_true(number_of(m, "slots") == N_WEIGHTS + 1); /* w0 has one, too */
     OK(refit_with(m, "a.safetensors", "fill=run", NULL));
     window = number_of(m, "window_bytes");
     assert_true(window >= WIDTH * WIDTH * 4);

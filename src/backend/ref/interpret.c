@@ -846,6 +846,8 @@ node_range host_program_reads(const host_program *p, uint32_t param)
 
     if (p->used[v] == 0)
         return (node_range){0, 0};
+    if (p->first[v] == UINT32_MAX) /* a result that no node reads */
+        return (node_range){0, UINT32_MAX};
     return (node_range){p->first[v],
                         p->last[v] < UINT32_MAX ? p->last[v] + 1 : UINT32_MAX};
 }
