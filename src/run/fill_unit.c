@@ -3,9 +3,9 @@
  *
  * fill_unit.c - a unit's sources into its slots, job by job: what one worker
  * does at a time. Files are read with pread and not through the mapping, so a
- * file that is truncated meanwhile is an error and not a signal; only a run that
- * makes its slots (windows) reads the mapping where it is aligned. The caller's
- * memory is read where it lies.
+ * file that is truncated meanwhile is an error and not a signal; only a run
+ * that makes its slots (windows) reads the mapping where it is aligned. The
+ * caller's memory is read where it lies.
  */
 #include "run/module.h"
 

@@ -4,7 +4,8 @@
  * run.h - modules, weight sets, refits, sessions.
  *
  *   module   a plan, its devices, its programs, and the current weight set
- *   set      all slots, filled from one checkpoint; immutable, counted
+ *   set      all slots, filled from one checkpoint or left to runs (stream.c);
+ *            immutable, counted
  *   unit     a piece of a prepare program with its own slots: refit works unit
  *            by unit, in parallel, and shares units whose sources are the same
  *   session  one caller's buffers; pins a set from start to end of a run
